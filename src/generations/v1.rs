@@ -1,0 +1,11 @@
+//! v1: v0 with its old spellings gone. No release ever wrote it; it is a stop of the migration, and
+//! readable in case somebody kept one (formats.md §2.2).
+
+use super::v0::PackedLog;
+use super::{Generation, Mode, Rows};
+use crate::model::header::Header;
+use crate::model::problem::Fault;
+
+pub(super) fn decoder(header: &Header, load_fault: Option<Fault>, mode: Mode) -> Box<dyn Rows> {
+    Box::new(PackedLog::new(Generation::V1, header, load_fault, mode))
+}

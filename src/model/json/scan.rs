@@ -1,0 +1,258 @@
+//! The grammar check: is this text a JSON value, and where does it end?
+
+use super::view::View;
+use std::fmt;
+
+/// How deep arrays and objects may nest. Far deeper than dsh can write (its own `JSON.stringify` gives
+/// up near this), and shallow enough that reading hostile nesting costs nothing.
+pub const MAX_DEPTH: usize = 2_000;
+
+/// Why a text is not JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// The byte offset in the text at which it went wrong.
+    pub offset: usize,
+    /// What was wrong there.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.reason, self.offset)
+    }
+}
+
+/// Checks that the whole text is one JSON value, white space around it allowed.
+///
+/// # Errors
+/// Says what is wrong and at which byte; nesting deeper than [`MAX_DEPTH`] is wrong too.
+pub fn parse(text: &str) -> Result<View<'_>, JsonError> {
+    let (view, end) = parse_prefix(text)?;
+    let end = skip_whitespace(text.as_bytes(), end);
+    if end == text.len() { Ok(view) } else { Err(JsonError { offset: end, reason: "text after the value" }) }
+}
+
+/// Checks the JSON value a text begins with, and says at which byte it ends.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_prefix(text: &str) -> Result<(View<'_>, usize), JsonError> {
+    let start = skip_whitespace(text.as_bytes(), 0);
+    let end = skip_value(text.as_bytes(), start)?;
+    Ok((View::of_valid(&text[start..end]), end))
+}
+
+/// The first offset at or after `at` that is not JSON white space.
+pub(super) fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\n' | b'\r') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Walks one value without recursion and gives the offset after it.
+pub(super) fn skip_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+    let fail = |offset, reason| Err(JsonError { offset, reason });
+    // One closing bracket for each array or object we are inside of.
+    let mut open: Vec<u8> = Vec::new();
+    loop {
+        // A value starts here.
+        at = match bytes.get(at) {
+            Some(b'"') => skip_string(bytes, at)?,
+            Some(opening @ (b'{' | b'[')) => {
+                if open.len() == MAX_DEPTH {
+                    return fail(at, "nesting deeper than any log has");
+                }
+                let closing = opening + 2;
+                let inner = skip_whitespace(bytes, at + 1);
+                if bytes.get(inner) == Some(&closing) {
+                    inner + 1
+                } else {
+                    open.push(closing);
+                    at = if closing == b'}' { skip_key(bytes, inner)? } else { inner };
+                    continue;
+                }
+            }
+            Some(b't') => skip_word(bytes, at, b"true")?,
+            Some(b'f') => skip_word(bytes, at, b"false")?,
+            Some(b'n') => skip_word(bytes, at, b"null")?,
+            Some(b'-' | b'0'..=b'9') => skip_number(bytes, at)?,
+            Some(_) => return fail(at, "unexpected character"),
+            None => return fail(at, "unexpected end"),
+        };
+        // A value ended here: close what it closes, or find the next one.
+        loop {
+            let Some(&closing) = open.last() else { return Ok(at) };
+            at = skip_whitespace(bytes, at);
+            match bytes.get(at) {
+                Some(b',') => {
+                    at = skip_whitespace(bytes, at + 1);
+                    if closing == b'}' {
+                        at = skip_key(bytes, at)?;
+                    }
+                    break;
+                }
+                Some(byte) if *byte == closing => {
+                    open.pop();
+                    at += 1;
+                }
+                Some(_) => return fail(at, "expected a comma or a closing bracket"),
+                None => return fail(at, "unexpected end"),
+            }
+        }
+    }
+}
+
+/// From a key to the start of its value.
+fn skip_key(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    if bytes.get(at) != Some(&b'"') {
+        return Err(JsonError { offset: at, reason: "expected a key" });
+    }
+    let colon = skip_whitespace(bytes, skip_string(bytes, at)?);
+    if bytes.get(colon) != Some(&b':') {
+        return Err(JsonError { offset: colon, reason: "expected a colon" });
+    }
+    Ok(skip_whitespace(bytes, colon + 1))
+}
+
+/// From an opening quote to the offset after the closing one.
+pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
+    let mut at = plain_run(bytes, at + 1);
+    loop {
+        match bytes.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => {
+                let len = match bytes.get(at + 1) {
+                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+                    Some(b'u')
+                        if bytes.get(at + 2..at + 6).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) =>
+                    {
+                        6
+                    }
+                    _ => return Err(JsonError { offset: at, reason: "bad escape in a string" }),
+                };
+                at = plain_run(bytes, at + len);
+            }
+            Some(_) => return Err(JsonError { offset: at, reason: "control character in a string" }),
+            None => return Err(JsonError { offset: at, reason: "unterminated string" }),
+        }
+    }
+}
+
+/// The first offset at or after `at` that holds a quote, a backslash or a control character: eight
+/// bytes at a time, as texts are where a log's bytes are.
+fn plain_run(bytes: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    while let Some(chunk) = bytes.get(at..at + 8).and_then(|chunk| chunk.try_into().ok()) {
+        let word = u64::from_le_bytes(chunk);
+        let quote = has_zero(word ^ (ONES * u64::from(b'"')));
+        let backslash = has_zero(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+        let stop = quote | backslash | control;
+        if stop != 0 {
+            return at + (stop.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(byte) = bytes.get(at) {
+        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+fn skip_word(bytes: &[u8], at: usize, word: &'static [u8]) -> Result<usize, JsonError> {
+    if bytes[at..].starts_with(word) {
+        Ok(at + word.len())
+    } else {
+        Err(JsonError { offset: at, reason: "unexpected word" })
+    }
+}
+
+fn skip_number(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+    let digits = |mut at: usize| -> Result<usize, JsonError> {
+        let start = at;
+        while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        if at == start { Err(JsonError { offset: at, reason: "expected a digit" }) } else { Ok(at) }
+    };
+    if bytes[at] == b'-' {
+        at += 1;
+    }
+    at = if bytes.get(at) == Some(&b'0') { at + 1 } else { digits(at)? };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(at + 1)?;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        at += 1;
+        if let Some(b'+' | b'-') = bytes.get(at) {
+            at += 1;
+        }
+        at = digits(at)?;
+    }
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn takes_what_json_parse_takes() {
+        for text in ["{}", " [1 , -0.5e+3,\"a\\ud83d\\n\" ]\r\n", "null", "{\"a\":{\"b\":[]}}", "\"\u{7f}é\"", "0"] {
+            assert!(parse(text).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_json_parse_refuses() {
+        for text in [
+            "",
+            "{",
+            "[1,]",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "\"\t\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "tru",
+            "[1 2]",
+            "{\"a\" 1}",
+            "{a:1}",
+            "1 2",
+            "\u{feff}{}",
+            "NaN",
+            "\"abc",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_million_brackets_are_an_error_and_not_a_crash() {
+        let error = parse(&"[".repeat(1_000_000)).unwrap_err();
+        assert_eq!(error.offset, MAX_DEPTH);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json_on_any_text(text in "[\\[\\]{},:\" 0-9a-z.\\\\e+-]{0,24}") {
+            prop_assert_eq!(parse(&text).is_ok(), serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok());
+        }
+
+        #[test]
+        fn a_string_stops_where_a_slow_reader_stops(text in "[ -~\u{1}\u{1f}\u{e9}\u{1f600}]{0,40}") {
+            let slow = text.bytes().position(|b| b == b'"' || b == b'\\' || b < 0x20).unwrap_or(text.len());
+            prop_assert_eq!(plain_run(text.as_bytes(), 0), slow);
+        }
+    }
+}

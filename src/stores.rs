@@ -1,0 +1,162 @@
+//! Where sessions are stored, and how their logs are read.
+//!
+//! A store lists its sessions by their headers and reads the events of one. What an event means is not
+//! its business: rows go to [`crate::generations`], events to whoever asked.
+
+pub mod jsonl;
+pub mod sqlite;
+
+use crate::generations::{Finished, Item, Mode};
+use crate::model::header::Header;
+use crate::model::problem::{Fault, Problem};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// How a log is encoded where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Encoding {
+    /// Lines of text.
+    Plain,
+    /// Lines of text in Zstandard frames.
+    Zstd,
+    /// Rows of a SQLite database.
+    Sqlite,
+}
+
+impl Encoding {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Encoding::Plain => "plain",
+            Encoding::Zstd => "zstd",
+            Encoding::Sqlite => "sqlite",
+        }
+    }
+}
+
+/// One session as a store lists it.
+#[derive(Clone, Debug)]
+pub struct StoredSession {
+    /// The header. Where the log is refused for its header, as much of it as could be read.
+    pub header: Header,
+    /// The format generation of the log that counts: that of its file name.
+    pub format_version: u64,
+    /// Every generation that lies beside it, rising.
+    pub generations: Vec<u64>,
+    /// How the log is encoded.
+    pub encoding: Encoding,
+    /// The log file, or the database.
+    pub path: PathBuf,
+    /// The size of the log file in bytes; of a session in a database, unknown.
+    pub bytes: Option<u64>,
+    /// The lock file that a dsh holds while it writes, where the generation has one.
+    pub lock: Option<PathBuf>,
+    /// Why the log cannot be read, if its header already tells.
+    pub refusal: Option<Problem>,
+    /// Whether dsh cannot list the whole store because of this session.
+    pub identity: Identity,
+}
+
+/// Whether a session lies where its header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// It does.
+    Fits,
+    /// Its id or working directory name another place.
+    Elsewhere,
+}
+
+/// What a store holds.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The sessions, in no particular order.
+    pub sessions: Vec<StoredSession>,
+    /// What else was found and is wrong.
+    pub problems: Vec<Problem>,
+    /// Whether the dsh of this store's newest generation could list it, or would give up.
+    pub dsh_lists: bool,
+}
+
+/// Why a store or a log could not be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The operating system said no.
+    Io {
+        /// What was to be read.
+        path: PathBuf,
+        /// Why it could not.
+        source: io::Error,
+    },
+    /// The log is one that its dsh refuses.
+    Refused(Problem),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io { path, source } => write!(f, "could not read {}: {source}", path.display()),
+            ReadError::Refused(problem) => {
+                write!(f, "{}: {}", problem.kind, problem.message)?;
+                let places = [("byte", problem.byte), ("line", problem.line), ("seq", problem.seq)];
+                for (name, place) in places {
+                    if let Some(place) = place {
+                        write!(f, ", {name} {place}")?;
+                    }
+                }
+                write!(f, " ({})", problem.path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ReadError::Io { source, .. } => Some(source),
+            ReadError::Refused(_) => None,
+        }
+    }
+}
+
+/// A log that was read to its end.
+#[derive(Debug)]
+pub struct LogSummary {
+    /// What the decoder made of it.
+    pub finished: Finished,
+    /// What is wrong with it although it loads: a torn tail, rows that were dropped.
+    pub warnings: Vec<Problem>,
+}
+
+/// Where the events of a log go. Events come before it is known whether the log is refused.
+pub type EventSink<'s> = dyn FnMut(Item<'_, '_>) + 's;
+
+/// A place that holds sessions.
+pub trait Store: Sync {
+    /// Lists what is there.
+    ///
+    /// # Errors
+    /// The store itself cannot be read. A session that cannot is a problem in the listing.
+    fn list(&self) -> Result<Listing, ReadError>;
+
+    /// Reads the events of a session, closers included, up to where the log ended when it was opened.
+    ///
+    /// # Errors
+    /// The log is refused or unreadable; what the sink got must be thrown away.
+    fn read(&self, session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>) -> Result<LogSummary, ReadError>;
+
+    /// Hands on the stored lines of a session as they are, header first, each with its line feed.
+    ///
+    /// # Errors
+    /// The log is unreadable, or the sink failed.
+    fn read_lines(
+        &self,
+        session: &StoredSession,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), ReadError>;
+}
+
+/// Turns a fault into an error about a file.
+pub(crate) fn refused(fault: Fault, path: &std::path::Path, session: &Header) -> ReadError {
+    ReadError::Refused(fault.into_problem(path, Some(session.id.clone())))
+}

@@ -1,0 +1,50 @@
+//! Sessions as files: `<root>/<project>/<session>/session[.vN].jsonl[.zstd]` (formats.md §1, §5).
+
+mod discover;
+mod dsh_listing;
+mod frames;
+mod head;
+pub mod layout;
+pub mod lease;
+mod lines;
+mod scan;
+
+use super::{EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
+use crate::generations::Mode;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A sessions directory.
+pub struct JsonlStore {
+    root: PathBuf,
+}
+
+impl JsonlStore {
+    /// The store at a directory, which need not exist.
+    pub fn new(root: impl Into<PathBuf>) -> JsonlStore {
+        JsonlStore { root: root.into() }
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+impl Store for JsonlStore {
+    fn list(&self) -> Result<Listing, ReadError> {
+        discover::list(&self.root)
+    }
+
+    fn read(&self, session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>) -> Result<LogSummary, ReadError> {
+        scan::read(session, mode, sink)
+    }
+
+    fn read_lines(
+        &self,
+        session: &StoredSession,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), ReadError> {
+        scan::read_lines(session, sink)
+    }
+}

@@ -1,0 +1,1 @@
+//! Sessions in a SQLite database (observed.md §6); being written.
