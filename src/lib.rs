@@ -4,6 +4,14 @@
 //! Modules stand here from the inside out: each may use those above it, none those below
 //! (ARCHITECTURE.md has the map, `tests/it/layering.rs` the check).
 
+pub mod cli;
+pub mod commands;
+pub mod corpus;
+pub mod env;
+pub mod error;
 pub mod generations;
 pub mod model;
+pub mod output;
+pub mod projections;
+pub mod reference;
 pub mod stores;

@@ -89,7 +89,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// The log is one that its dsh refuses.
-    Refused(Problem),
+    Refused(Box<Problem>),
 }
 
 impl fmt::Display for ReadError {
@@ -158,5 +158,5 @@ pub trait Store: Sync {
 
 /// Turns a fault into an error about a file.
 pub(crate) fn refused(fault: Fault, path: &std::path::Path, session: &Header) -> ReadError {
-    ReadError::Refused(fault.into_problem(path, Some(session.id.clone())))
+    ReadError::Refused(Box::new(fault.into_problem(path, Some(session.id.clone()))))
 }

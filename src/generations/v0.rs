@@ -323,7 +323,7 @@ fn read_surface_op(op: View<'_>) -> Option<SurfaceOp> {
 }
 
 fn read_sources(seqs: View<'_>, kind: &JsStr<'_>, seq: u64) -> Result<Vec<u64>, &'static str> {
-    let seqs = decode_seq_ranges(seqs, u64::MAX.min(seq.saturating_add(1)))?;
+    let seqs = decode_seq_ranges(seqs, seq.saturating_add(1))?;
     if seqs.is_empty() && *kind != "assistant/message" {
         return Err("sourceEventSeqs is empty");
     }

@@ -184,6 +184,11 @@ impl<'a> JsStr<'a> {
         if seen_ink { JsStr(Cow::Borrowed(&self.0[start..end])) } else { JsStr::default() }
     }
 
+    /// Part of the string by WTF-8 byte offsets, which must lie between code points.
+    pub fn slice(&self, start: usize, end: usize) -> JsStr<'_> {
+        JsStr(Cow::Borrowed(&self.0[start..end]))
+    }
+
     /// Whether the string begins with this text.
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.0.starts_with(prefix.as_bytes())

@@ -128,6 +128,8 @@ pub struct Problem {
     pub seq: Option<u64>,
     /// One sentence for a person, without the place.
     pub message: String,
+    /// Whether the log is not damaged but of a kind nobody here can read.
+    pub is_unsupported: bool,
 }
 
 impl Problem {
@@ -141,8 +143,20 @@ impl Problem {
             line: None,
             seq: None,
             message: message.into(),
+            is_unsupported: is_unsupported(kind),
         }
     }
+}
+
+impl Problem {
+    /// As [`Problem::at`], for an error.
+    pub fn boxed_at(kind: ProblemKind, path: impl Into<PathBuf>, message: impl Into<String>) -> Box<Problem> {
+        Box::new(Problem::at(kind, path, message))
+    }
+}
+
+fn is_unsupported(kind: ProblemKind) -> bool {
+    matches!(kind, ProblemKind::UnsupportedVersion | ProblemKind::UnknownEvent)
 }
 
 /// Why a log cannot be used, before it is known where the log lies.
@@ -165,8 +179,7 @@ pub struct Fault {
 impl Fault {
     /// A fault of a kind, its place still unknown.
     pub fn new(kind: ProblemKind, message: impl Into<String>) -> Fault {
-        let unsupported = matches!(kind, ProblemKind::UnsupportedVersion | ProblemKind::UnknownEvent);
-        Fault { kind, byte: None, line: None, seq: None, message: message.into(), unsupported }
+        Fault { kind, byte: None, line: None, seq: None, message: message.into(), unsupported: is_unsupported(kind) }
     }
 
     /// The same fault at a line.
@@ -197,6 +210,7 @@ impl Fault {
             line: self.line,
             seq: self.seq,
             message: self.message,
+            is_unsupported: self.unsupported,
         }
     }
 }

@@ -242,7 +242,6 @@ fn hex4(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::parse;
-    use super::*;
 
     #[test]
     fn escapes_become_code_units() {

@@ -67,7 +67,7 @@ impl DirectoryFacts {
         if self.logs.iter().filter(seen).any(|name| name.encoding != encoding) {
             return false;
         }
-        let Some(newest) = self.logs.iter().filter(seen).next_back() else { return true };
+        let Some(newest) = self.logs.iter().rfind(seen) else { return true };
         // 0.1.0 looks at its own file only; whatever was read of a newer one beside it says nothing here.
         if generation == Generation::V0 && self.logs.last() != Some(newest) {
             return true;

@@ -32,6 +32,12 @@ pub(super) enum LinesError<E> {
     Stopped(E),
 }
 
+/// Where chunks of text go.
+pub(super) type ChunkSink<'s, E> = dyn FnMut(&[u8]) -> Result<(), LinesError<E>> + 's;
+
+/// Where chunks of text go together with the offset at which their frame begins.
+pub(super) type FrameSink<'s, E> = dyn FnMut(&[u8], u64) -> Result<(), LinesError<E>> + 's;
+
 /// Cuts chunks of text into lines.
 #[derive(Default)]
 pub(super) struct Splitter {
@@ -77,7 +83,7 @@ pub(super) fn read_plain<E>(
     file: &mut File,
     start: u64,
     end: u64,
-    chunk: &mut dyn FnMut(&[u8]) -> Result<(), LinesError<E>>,
+    chunk: &mut ChunkSink<'_, E>,
 ) -> Result<(), LinesError<E>> {
     file.seek(SeekFrom::Start(start)).map_err(LinesError::Io)?;
     let mut buffer = vec![0; CHUNK.min((end - start) as usize + 1)];
@@ -99,7 +105,7 @@ pub(super) fn read_frames<E: Send>(
     file: &mut File,
     start: u64,
     end: u64,
-    chunk: &mut dyn FnMut(&[u8]) -> Result<(), LinesError<E>>,
+    chunk: &mut ChunkSink<'_, E>,
 ) -> Result<(), LinesError<E>> {
     if end - start < PARALLEL_FROM {
         return decode(file, start, end, Emit::WhenFull, &mut |text, _| chunk(text));
@@ -149,7 +155,7 @@ pub(super) fn read_each_frame<E>(
     file: &mut File,
     start: u64,
     end: u64,
-    chunk: &mut dyn FnMut(&[u8], u64) -> Result<(), LinesError<E>>,
+    chunk: &mut FrameSink<'_, E>,
 ) -> Result<(), LinesError<E>> {
     decode(file, start, end, Emit::EachFrame, chunk)
 }
@@ -167,7 +173,7 @@ fn decode<E>(
     start: u64,
     end: u64,
     emit: Emit,
-    chunk: &mut dyn FnMut(&[u8], u64) -> Result<(), LinesError<E>>,
+    chunk: &mut FrameSink<'_, E>,
 ) -> Result<(), LinesError<E>> {
     file.seek(SeekFrom::Start(start)).map_err(LinesError::Io)?;
     let mut context = DCtx::create();

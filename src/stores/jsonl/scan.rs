@@ -16,7 +16,7 @@ pub(super) fn read(session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>
     if let Some(refusal) = &session.refusal
         && mode == Mode::AsDsh
     {
-        return Err(ReadError::Refused(refusal.clone()));
+        return Err(ReadError::Refused(Box::new(refusal.clone())));
     }
     let mut log = Log::open(session)?;
     let header = match log.header(session) {

@@ -1,0 +1,146 @@
+//! The command line, and the one place where an error becomes an exit status.
+
+use crate::commands::{self, Command, Context};
+use crate::env::Env;
+use crate::error::{Code, Failure};
+use crate::output::{Color, Format, Output};
+use clap::{Args, Parser};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Works on the session stores of DeepSeek Harness (dsh) from a shell
+#[derive(Debug, Parser)]
+#[command(name = "dshkit", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(after_help = "Wherever a session is named, an id will do, or the beginning of one, a dsh-session: URI, \
+a Markdown mention, the path of a log, `latest`, `latest~N`, or `-` to read names from standard input.")]
+pub struct Cli {
+    #[command(flatten)]
+    global: GlobalArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub struct GlobalArgs {
+    /// The DSH home; sessions are in its `sessions` directory [default: $DSH_HOME, else ~/.dsh]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// A sessions directory, or a SQLite session database, instead of a home
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "home")]
+    pub store: Option<PathBuf>,
+    /// How to print [default: text on a terminal, json elsewhere]
+    #[arg(long, global = true, value_name = "FORMAT", value_enum)]
+    pub format: Option<Format>,
+    /// The same as --format json
+    #[arg(long, global = true, conflicts_with = "format")]
+    pub json: bool,
+    /// The same as --format jsonl
+    #[arg(long, global = true, conflicts_with_all = ["format", "json"])]
+    pub jsonl: bool,
+    /// Exit with 6 if anything could not be read, after printing what could
+    #[arg(long, global = true, conflicts_with = "salvage")]
+    pub strict: bool,
+    /// Show everything that can be decoded, and what is wrong in between
+    #[arg(long, global = true)]
+    pub salvage: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
+    /// Print to the terminal without a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+    /// No warnings
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+impl GlobalArgs {
+    fn format(&self) -> Option<Format> {
+        match (self.json, self.jsonl) {
+            (true, _) => Some(Format::Json),
+            (_, true) => Some(Format::Jsonl),
+            _ => self.format,
+        }
+    }
+}
+
+/// Runs the program with the arguments and environment of the process.
+pub fn run() -> ExitCode {
+    ExitCode::from(run_with(crate::env::arguments(), Env::of_process()))
+}
+
+/// Runs the program and gives its exit status.
+fn run_with(arguments: impl Iterator<Item = OsString>, env: Env) -> u8 {
+    let arguments: Vec<OsString> = arguments.collect();
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let mut output = Output::new(format_before_parsing(&arguments), Color::Auto, false, &env);
+            let status = output.usage(&error);
+            let _ = output.finish();
+            return status;
+        }
+    };
+    let output = Output::new(cli.global.format(), cli.global.color, cli.global.quiet, &env);
+    let mut context = Context { env, global: cli.global, output };
+    let result = commands::run(cli.command, &mut context);
+    let status = match &result {
+        Ok(status) => *status,
+        Err(error) => report(&mut context.output, error),
+    };
+    match context.output.finish() {
+        Err(error) if status == 0 && !is_closed_pipe(&error) => Code::Io.status(),
+        _ => status,
+    }
+}
+
+/// A wrong command line cannot say how its error is to be printed, but its words can be looked at.
+fn format_before_parsing(arguments: &[OsString]) -> Option<Format> {
+    let has =
+        |words: &[&str]| arguments.windows(words.len()).any(|window| window.iter().zip(words).all(|(a, b)| a == b));
+    if has(&["--json"]) || has(&["--format", "json"]) || has(&["--format=json"]) {
+        Some(Format::Json)
+    } else if has(&["--jsonl"]) || has(&["--format", "jsonl"]) || has(&["--format=jsonl"]) {
+        Some(Format::Jsonl)
+    } else {
+        None
+    }
+}
+
+/// Tells of an error and gives its exit status. A reader that has seen enough is no error.
+fn report(output: &mut Output, error: &anyhow::Error) -> u8 {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        output.failure(failure);
+        return failure.status();
+    }
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    if io.is_some_and(is_closed_pipe) {
+        return 0;
+    }
+    let json = error.chain().find_map(|cause| cause.downcast_ref::<serde_json::Error>());
+    if json.and_then(serde_json::Error::io_error_kind) == Some(io::ErrorKind::BrokenPipe) {
+        return 0;
+    }
+    let code = if io.is_some() { Code::Io } else { Code::Internal };
+    output.failure(&Failure::new(code, format!("{error:#}")));
+    code.status()
+}
+
+fn is_closed_pipe(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,94 @@
+//! The commands: one file each, its arguments and then what it does with them.
+//!
+//! A command decides nothing that a caller of the library could need. It resolves what was typed, asks
+//! the library, and hands the result to [`crate::output`].
+
+mod reference;
+mod select;
+mod sessions;
+mod time_argument;
+mod uri;
+
+use crate::cli::GlobalArgs;
+use crate::corpus::Corpus;
+use crate::env::Env;
+use crate::error::{Code, Failure};
+use crate::generations::Mode;
+use crate::output::Output;
+use clap::Subcommand;
+use std::path::PathBuf;
+
+/// The families of commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Session identifiers: the dsh-session: URI and its mentions
+    #[command(subcommand)]
+    Uri(uri::UriCommand),
+    /// Sessions: which there are, what is in them, whether they are sound
+    #[command(subcommand)]
+    Sessions(sessions::SessionsCommand),
+    /// References: a session as background for another conversation
+    #[command(subcommand)]
+    Reference(reference::ReferenceCommand),
+}
+
+/// What a command works with.
+pub struct Context {
+    /// The environment.
+    pub env: Env,
+    /// What every command takes.
+    pub global: GlobalArgs,
+    /// Where results go.
+    pub output: Output,
+}
+
+/// Runs a command and gives its exit status.
+pub fn run(command: Command, context: &mut Context) -> anyhow::Result<u8> {
+    match command {
+        Command::Uri(command) => uri::run(command, context),
+        Command::Sessions(command) => sessions::run(command, context),
+        Command::Reference(command) => reference::run(command, context),
+    }
+}
+
+impl Context {
+    /// The corpus the user means.
+    fn corpus(&self) -> Result<Corpus, Failure> {
+        Ok(Corpus::at(&self.sessions_path()?))
+    }
+
+    /// Where it is: `--store`, or `sessions` in `--home`, `$DSH_HOME`, or `~/.dsh`.
+    fn sessions_path(&self) -> Result<PathBuf, Failure> {
+        if let Some(store) = &self.global.store {
+            let store = self.env.expand_home(store.clone());
+            if !store.exists() {
+                return Err(Failure::new(Code::Io, format!("there is no store at {}", store.display())));
+            }
+            return Ok(store);
+        }
+        let named = self.global.home.clone().or_else(|| self.env.dsh_home.clone());
+        let home = match (named, &self.env.home) {
+            (Some(home), _) => self.env.expand_home(home),
+            (None, Some(user)) => user.join(".dsh"),
+            (None, None) => {
+                let message = "there is no telling where the sessions are: neither DSH_HOME nor HOME is set";
+                return Err(Failure::new(Code::Usage, message)
+                    .hint("name the DSH home with --home, or a sessions directory with --store"));
+            }
+        };
+        if !home.exists() && self.global.home.is_some() {
+            return Err(Failure::new(Code::Io, format!("there is no DSH home at {}", home.display())));
+        }
+        Ok(home.join("sessions"))
+    }
+
+    /// How strictly logs are read.
+    fn mode(&self) -> Mode {
+        if self.global.salvage { Mode::Salvage } else { Mode::AsDsh }
+    }
+
+    /// The exit status of work that was done in spite of problems.
+    fn status_with_problems(&self, has_problems: bool) -> u8 {
+        if has_problems && self.global.strict { Code::Incomplete.status() } else { 0 }
+    }
+}

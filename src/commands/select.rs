@@ -1,0 +1,90 @@
+//! Naming sessions on the command line.
+
+use super::Context;
+use crate::corpus::{Catalog, Record, Selector};
+use crate::error::{Code, Failure};
+use crate::model::js_string::JsStr;
+use clap::Args;
+use std::io::{self, BufRead};
+
+/// One session.
+#[derive(Debug, Args)]
+pub(super) struct OneSession {
+    /// The session
+    #[arg(value_name = "SESSION", required_unless_present = "id")]
+    selector: Option<String>,
+    /// The session, by its id, even if that begins with a dash
+    #[arg(long, value_name = "ID", conflicts_with = "selector", allow_hyphen_values = true)]
+    id: Option<String>,
+}
+
+/// Any number of sessions.
+#[derive(Debug, Args)]
+pub(super) struct ManySessions {
+    /// The sessions
+    #[arg(value_name = "SESSION")]
+    selectors: Vec<String>,
+}
+
+impl OneSession {
+    /// The session meant.
+    pub(super) fn find<'c>(&self, catalog: &'c Catalog) -> Result<&'c Record, Failure> {
+        let named = read_dash(self.id.iter().chain(&self.selector).cloned().collect(), self.id.is_none())?;
+        let [text] = &named[..] else {
+            return Err(Failure::new(Code::Usage, format!("one session is wanted, {} are named", named.len())));
+        };
+        catalog.select(&parse(text)?)
+    }
+}
+
+impl ManySessions {
+    /// The sessions meant; all of them where none is named.
+    pub(super) fn find<'c>(&self, catalog: &'c Catalog) -> Result<Vec<&'c Record>, Failure> {
+        if self.selectors.is_empty() {
+            return Ok(catalog.records.iter().collect());
+        }
+        self.named()?.iter().map(|text| catalog.select(&parse(text)?)).collect()
+    }
+
+    /// Whether any session is named.
+    pub(super) fn is_empty(&self) -> bool {
+        self.selectors.is_empty()
+    }
+
+    fn named(&self) -> Result<Vec<String>, Failure> {
+        read_dash(self.selectors.clone(), true)
+    }
+}
+
+/// Reads a selector; one that looks like an identifier must be one.
+pub(super) fn parse(text: &str) -> Result<Selector, Failure> {
+    Selector::parse(&JsStr::from(text)).map_err(|error| Failure::new(Code::InvalidReference, error.to_string()))
+}
+
+/// Puts the lines of standard input in the place of `-`.
+fn read_dash(named: Vec<String>, reads_dash: bool) -> Result<Vec<String>, Failure> {
+    let mut all = Vec::new();
+    for text in named {
+        if text != "-" || !reads_dash {
+            all.push(text);
+            continue;
+        }
+        for line in io::stdin().lock().lines() {
+            let line =
+                line.map_err(|error| Failure::new(Code::Io, format!("could not read standard input: {error}")))?;
+            if !line.trim().is_empty() {
+                all.push(line);
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Context {
+    /// The sessions there are; problems among them are told as warnings, unless the command prints them.
+    pub(super) fn catalog(&mut self) -> Result<(crate::corpus::Corpus, Catalog), Failure> {
+        let corpus = self.corpus()?;
+        let catalog = corpus.catalog()?;
+        Ok((corpus, catalog))
+    }
+}

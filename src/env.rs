@@ -1,0 +1,81 @@
+//! What the process was given: environment, clock, terminals. Read once, here, and passed on.
+
+#![expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment and the clock")]
+
+use std::env;
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The environment of a run.
+#[derive(Clone, Debug)]
+pub struct Env {
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// `DSH_HOME`, if it says anything.
+    pub dsh_home: Option<PathBuf>,
+    /// `NO_COLOR` is set.
+    pub no_color: bool,
+    /// `CLICOLOR_FORCE` is set.
+    pub force_color: bool,
+    /// `TERM` is `dumb`.
+    pub is_dumb: bool,
+    /// `PAGER`, if it says anything.
+    pub pager: Option<String>,
+    /// The width to fit text into, in columns: `COLUMNS`, else that of the terminal, else none.
+    pub columns: Option<usize>,
+    /// Whether standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+    /// Now, in milliseconds since the epoch.
+    pub now: i64,
+}
+
+impl Env {
+    /// Reads the environment of the process.
+    pub fn of_process() -> Env {
+        let text = |name| env::var_os(name).filter(|value| !is_blank(value));
+        let stdout_is_terminal = std::io::stdout().is_terminal();
+        Env {
+            home: env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            dsh_home: text("DSH_HOME").map(PathBuf::from),
+            no_color: text("NO_COLOR").is_some(),
+            force_color: text("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
+            is_dumb: text("TERM").is_some_and(|term| term == "dumb"),
+            pager: text("PAGER").and_then(|pager| pager.into_string().ok()),
+            columns: text("COLUMNS").and_then(|columns| columns.into_string().ok()?.parse().ok()).or_else(|| {
+                stdout_is_terminal.then(terminal_size::terminal_size)?.map(|(width, _)| usize::from(width.0))
+            }),
+            stdout_is_terminal,
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            now: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
+        }
+    }
+
+    /// A path as dsh reads one: a leading `~` is the home directory.
+    pub fn expand_home(&self, path: PathBuf) -> PathBuf {
+        match (path.strip_prefix("~"), &self.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path,
+        }
+    }
+}
+
+fn is_blank(value: &OsString) -> bool {
+    value.to_str().is_some_and(|text| text.trim().is_empty())
+}
+
+/// The arguments of the process, its name first.
+pub fn arguments() -> impl Iterator<Item = OsString> {
+    env::args_os()
+}
+
+/// The directory the process is in.
+///
+/// # Errors
+/// It is gone, or may not be known.
+pub fn current_dir() -> std::io::Result<PathBuf> {
+    env::current_dir()
+}

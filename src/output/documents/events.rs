@@ -1,0 +1,74 @@
+//! `dshkit/sessions.events/1`: printed as it is read, so there is no document in memory.
+
+use crate::model::event::Event;
+use crate::model::surface::Placement;
+use crate::output::json::{Js, RawJson};
+use crate::output::terminal_text::visible_js;
+use serde::Serialize;
+
+/// The name of the document.
+pub const SCHEMA: &str = "dshkit/sessions.events/1";
+
+/// One event: `{sessionId, seq, type, time, surface}`, `synthetic` for a closer, `event` with `--full`.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventRecord {
+    session_id: Js,
+    seq: u64,
+    #[serde(rename = "type")]
+    kind: Js,
+    time: i64,
+    surface: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    synthetic: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<RawJson>,
+}
+
+impl EventRecord {
+    /// The record of an event.
+    pub fn of(session_id: &Js, event: &Event<'_>, placement: Placement, is_full: bool) -> EventRecord {
+        EventRecord {
+            session_id: session_id.clone(),
+            seq: event.seq,
+            kind: Js::from(event.kind.borrowed()),
+            time: event.time,
+            surface: placement.name(),
+            synthetic: event.synthetic,
+            event: is_full.then(|| {
+                let mut text = String::new();
+                event.write_json(&mut text);
+                RawJson(text)
+            }),
+        }
+    }
+
+    /// The same record with another placement, for events that are met before the surface is known.
+    pub fn placed(&self, placement: Placement) -> EventRecord {
+        EventRecord { surface: placement.name(), ..self.clone() }
+    }
+
+    /// The record as a line for people.
+    pub fn line(&self) -> String {
+        let mark = if self.synthetic { " (synthetic)" } else { "" };
+        let mut line = format!(
+            "{:>6}  {}  {:<8}  {}{mark}",
+            self.seq,
+            super::list::time(self.time),
+            self.surface,
+            visible_js(&self.kind.0)
+        );
+        if let Some(event) = &self.event {
+            line.push_str("  ");
+            line.push_str(&crate::output::terminal_text::visible(&event.0));
+        }
+        line
+    }
+}
+
+/// A place in a log that could not be read: `{"problem":{…}}` among the records.
+#[derive(Serialize)]
+pub struct TroubleRecord {
+    /// What is wrong there.
+    pub problem: super::problem::ProblemDocument,
+}

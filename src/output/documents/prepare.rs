@@ -1,0 +1,172 @@
+//! `dshkit/reference.prepare/1`
+
+use crate::model::js_string::JsString;
+use crate::output::json::Js;
+use crate::output::terminal_text::{visible, visible_lines};
+use crate::output::{Document, TextOut};
+use crate::reference::prepare::{Context, Prepared, Source};
+use serde::Serialize;
+use std::io;
+
+/// `{content, additionalContext?, report}`
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrepareDocument {
+    content: Vec<TextBlock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    additional_context: Option<ContextMessage>,
+    report: Vec<ReportEntry>,
+}
+
+#[derive(Serialize)]
+struct TextBlock {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: Js,
+}
+
+/// The context as a user message: `{role, content, source}`.
+#[derive(Serialize)]
+struct ContextMessage {
+    role: &'static str,
+    content: Vec<TextBlock>,
+    source: SourceRecord,
+}
+
+/// dsh's record of where a context came from, its keys in dsh's order.
+#[derive(Serialize)]
+struct SourceRecord {
+    kind: &'static str,
+    form: &'static str,
+    version: u8,
+    references: Vec<ReferenceRecord>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReferenceRecord {
+    session_id: Js,
+    label: Js,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    captured_format_version: Option<u64>,
+    captured_through_seq: Option<u64>,
+    compacted: bool,
+    original_messages: usize,
+    retained_messages: usize,
+    omitted_messages: usize,
+    omitted_bytes: u64,
+    truncated: bool,
+    input_index: usize,
+}
+
+/// How a source fitted its budget.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportEntry {
+    session_id: Js,
+    label: Js,
+    cwd: Option<Js>,
+    bytes: u64,
+    max_bytes: u64,
+    original_messages: usize,
+    retained_messages: usize,
+    omitted_messages: usize,
+    omitted_bytes: u64,
+    truncated: bool,
+}
+
+impl PrepareDocument {
+    /// The document of a prepared message.
+    pub fn of(prepared: &Prepared) -> PrepareDocument {
+        let sources = prepared.context.as_ref().map_or(&[][..], |context| &context.sources);
+        PrepareDocument {
+            content: vec![block(&prepared.text)],
+            additional_context: prepared.context.as_ref().map(context_message),
+            report: sources.iter().map(report).collect(),
+        }
+    }
+
+    /// The text an agent's prompt takes: the message, a blank line, the context.
+    pub fn prompt(&self) -> JsString {
+        let mut prompt = JsString::default();
+        let blocks = self.content.iter().chain(self.additional_context.iter().flat_map(|context| &context.content));
+        for (index, block) in blocks.enumerate() {
+            if index > 0 {
+                prompt.push_str("\n\n");
+            }
+            prompt.push_js(&block.text.0);
+        }
+        prompt.push_str("\n");
+        prompt
+    }
+}
+
+fn block(text: &JsString) -> TextBlock {
+    TextBlock { kind: "text", text: Js::from(text) }
+}
+
+fn context_message(context: &Context) -> ContextMessage {
+    let reference = |(index, source): (usize, &Source)| ReferenceRecord {
+        session_id: Js::from(&source.session_id),
+        label: Js::from(&source.label),
+        captured_format_version: source.captured_format_version,
+        captured_through_seq: source.captured_through_seq,
+        compacted: source.retained.compacted,
+        original_messages: source.retained.original_messages,
+        retained_messages: source.retained.conversation.len(),
+        omitted_messages: source.retained.omitted_messages,
+        omitted_bytes: source.retained.omitted_bytes,
+        truncated: source.retained.is_truncated(),
+        input_index: index,
+    };
+    ContextMessage {
+        role: "user",
+        content: vec![block(&JsString::from(context.text.clone()))],
+        source: SourceRecord {
+            kind: "session-reference",
+            form: "recall",
+            version: 1,
+            references: context.sources.iter().enumerate().map(reference).collect(),
+        },
+    }
+}
+
+fn report(source: &Source) -> ReportEntry {
+    ReportEntry {
+        session_id: Js::from(&source.session_id),
+        label: Js::from(&source.label),
+        cwd: source.cwd.as_ref().map(Js::from),
+        bytes: source.retained.bytes,
+        max_bytes: source.max_bytes,
+        original_messages: source.retained.original_messages,
+        retained_messages: source.retained.conversation.len(),
+        omitted_messages: source.retained.omitted_messages,
+        omitted_bytes: source.retained.omitted_bytes,
+        truncated: source.retained.is_truncated(),
+    }
+}
+
+impl Document for PrepareDocument {
+    const SCHEMA: &'static str = "dshkit/reference.prepare/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        let prompt = self.prompt();
+        if text.is_terminal {
+            text.raw(visible_lines(&prompt).as_bytes())
+        } else {
+            text.raw(prompt.to_string_lossy().as_bytes())
+        }
+    }
+}
+
+/// What was left out of a source, in one line.
+pub fn omission_note(source: &Source) -> Option<String> {
+    let retained = &source.retained;
+    retained.is_truncated().then(|| {
+        let id = visible(&source.session_id.to_string_lossy()).into_owned();
+        format!(
+            "{id}: {} of {} messages and {} bytes of text were left out to fit {} bytes",
+            retained.omitted_messages, retained.original_messages, retained.omitted_bytes, source.max_bytes
+        )
+    })
+}

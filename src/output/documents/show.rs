@@ -1,0 +1,126 @@
+//! `dshkit/sessions.show/1`
+
+use super::problem::ProblemDocument;
+use super::session::SessionDocument;
+use crate::model::js_string::JsString;
+use crate::model::surface::Placement;
+use crate::output::json::Js;
+use crate::output::terminal_text::{visible_js, visible_lines};
+use crate::output::{Document, RecordOut, Style, TextOut};
+use serde::Serialize;
+use std::io;
+
+/// `{session, capturedThroughSeq, messages, warnings}`
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShowDocument {
+    /// The session.
+    pub session: SessionDocument,
+    /// The seq of the last event that was seen, closers included; `null` for an empty log.
+    pub captured_through_seq: Option<u64>,
+    /// The messages, in the order of the view.
+    pub messages: Vec<MessageDocument>,
+    /// What is wrong with the log although it could be read.
+    pub warnings: Vec<ProblemDocument>,
+}
+
+/// `{seq, time, turn, role, kind, surface, text, toolCalls?, …}`
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageDocument {
+    /// The event's seq.
+    pub seq: u64,
+    /// When, in milliseconds since the epoch.
+    pub time: i64,
+    /// The turn it belongs to; `null` outside any.
+    pub turn: Option<u64>,
+    /// `user`, `assistant`, `tool`, `system` or `developer`.
+    pub role: &'static str,
+    /// Where it comes from: `user`, `checkpoint`, `model`, `tool`, or the source that injected it.
+    pub kind: Js,
+    /// `current` or `shadowed`.
+    pub surface: &'static str,
+    /// The text blocks, joined by line feeds.
+    pub text: Js,
+    /// The tool calls an answer makes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCallDocument>,
+    /// The call a tool's result answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<Js>,
+    /// Whether an answer was broken off.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Whether it is not in the log but was added on reading.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub synthetic: bool,
+}
+
+/// `{id, name, arguments}`
+#[derive(Serialize)]
+pub struct ToolCallDocument {
+    /// The call's id.
+    pub id: Js,
+    /// The tool.
+    pub name: Js,
+    /// The arguments as the model wrote them.
+    pub arguments: Js,
+}
+
+impl Document for ShowDocument {
+    const SCHEMA: &'static str = "dshkit/sessions.show/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        for (index, message) in self.messages.iter().enumerate() {
+            if index > 0 {
+                text.line("")?;
+            }
+            write_message(message, text)?;
+        }
+        Ok(())
+    }
+
+    fn records(&self, records: &mut RecordOut<'_>) -> io::Result<()> {
+        self.messages.iter().try_for_each(|message| records.write(message))
+    }
+}
+
+fn write_message(message: &MessageDocument, text: &mut TextOut<'_>) -> io::Result<()> {
+    let style = if message.role == "user" { Style::Cyan } else { Style::Bold };
+    let mut heading = text.styled(style, message.role);
+    if message.kind.0 != message.role && message.kind.0 != "model" {
+        heading.push_str(&format!(" ({})", visible_js(&message.kind.0)));
+    }
+    let mut facts = format!("  seq {}  {}", message.seq, super::list::time(message.time));
+    if let Some(turn) = message.turn {
+        facts.push_str(&format!("  turn {turn}"));
+    }
+    if message.surface == Placement::Shadowed.name() {
+        facts.push_str("  shadowed");
+    }
+    for (is_so, word) in [(message.interrupted, "  interrupted"), (message.synthetic, "  synthetic")] {
+        if is_so {
+            facts.push_str(word);
+        }
+    }
+    heading.push_str(&text.styled(Style::Dim, &facts));
+    text.line(&heading)?;
+    if !message.text.0.is_empty() {
+        text.line(&visible_lines(&message.text.0))?;
+    }
+    for call in &message.tool_calls {
+        let line = format!("→ {} {}", visible_js(&call.name.0), visible_js(&call.arguments.0));
+        let line = text.styled(Style::Dim, &line);
+        text.line(&line)?;
+    }
+    Ok(())
+}
+
+/// The last answer alone, as a headless dsh prints it.
+pub fn last_answer(messages: &[MessageDocument]) -> Option<&JsString> {
+    messages
+        .iter()
+        .rev()
+        .find(|message| message.role == "assistant" && !message.text.0.is_empty())
+        .map(|message| &message.text.0)
+}

@@ -1,0 +1,135 @@
+//! Foreign text made safe to look at.
+//!
+//! A log holds what a model, a tool or a stranger wrote: escape sequences that move the cursor or fill
+//! the clipboard, marks that turn the direction of text, characters nobody sees. In text for people they
+//! are all spelled out (DESIGN §2). JSON is for programs and stays as it is.
+
+use crate::model::js_string::{CodePoint, JsStr};
+use std::borrow::Cow;
+use std::fmt::Write;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Whether a character must not reach a terminal as it is.
+fn is_unsafe(c: char) -> bool {
+    matches!(c,
+        '\u{0}'..='\u{1F}' | '\u{7F}'..='\u{9F}'           // controls
+        | '\u{AD}' | '\u{61C}' | '\u{180E}'                // soft hyphen, Arabic mark, Mongolian separator
+        | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' // zero-width, marks, separators, overrides
+        | '\u{2060}'..='\u{206F}' | '\u{FEFF}'             // joiners, isolates, byte order mark
+        | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}') // annotations, tags
+}
+
+/// One line of text with everything unsafe spelled out, line feeds too.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        push_visible(&mut out, c);
+    }
+    Cow::Owned(out)
+}
+
+/// One line of a JavaScript string with everything unsafe spelled out.
+pub fn visible_js(text: &JsStr<'_>) -> String {
+    let mut out = String::with_capacity(text.len_utf8());
+    for point in text.code_points() {
+        match point {
+            CodePoint::Char(c) => push_visible(&mut out, c),
+            CodePoint::LoneSurrogate(unit) => {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
+/// Several lines of a JavaScript string: line feeds and tabs stay.
+pub fn visible_lines(text: &JsStr<'_>) -> String {
+    let mut out = String::with_capacity(text.len_utf8());
+    for point in text.code_points() {
+        match point {
+            CodePoint::Char(c @ ('\n' | '\t')) => out.push(c),
+            CodePoint::Char(c) => push_visible(&mut out, c),
+            CodePoint::LoneSurrogate(unit) => {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
+fn push_visible(out: &mut String, c: char) {
+    let _ = match c {
+        '\n' => write!(out, "\\n"),
+        '\t' => write!(out, "\\t"),
+        '\r' => write!(out, "\\r"),
+        c if is_unsafe(c) && (c as u32) < 0x100 => write!(out, "\\x{:02x}", c as u32),
+        c if is_unsafe(c) => write!(out, "\\u{{{:x}}}", c as u32),
+        c => {
+            out.push(c);
+            Ok(())
+        }
+    };
+}
+
+/// Cuts text that is already safe to a width in terminal columns, with an ellipsis where it was cut.
+pub fn cut_to_width(text: &str, width: usize) -> Cow<'_, str> {
+    if text.width() <= width {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used >= width {
+            break;
+        }
+        out.push(c);
+    }
+    out.push('…');
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_escape_sequence_is_spelled_out() {
+        assert_eq!(visible("\u{1b}]0;pwn\u{7}"), "\\x1b]0;pwn\\x07");
+    }
+
+    #[test]
+    fn direction_overrides_are_spelled_out() {
+        assert_eq!(visible("a\u{202e}b\u{2066}"), "a\\u{202e}b\\u{2066}");
+    }
+
+    #[test]
+    fn a_carriage_return_cannot_overwrite_a_line() {
+        assert_eq!(visible("safe\revil\n"), "safe\\revil\\n");
+    }
+
+    #[test]
+    fn ordinary_text_costs_nothing() {
+        assert!(matches!(visible("ünïcode 名 😀"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn cutting_counts_columns_and_not_characters() {
+        assert_eq!(cut_to_width("名名名名", 5), "名名…");
+        assert_eq!(cut_to_width("abc", 3), "abc");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_is_left(units in proptest::collection::vec(any::<u16>(), 0..60), width in 1usize..40) {
+            let text: crate::model::js_string::JsString = units.into_iter().collect();
+            let safe = visible_js(&text);
+            prop_assert!(!safe.contains(is_unsafe));
+            prop_assert!(cut_to_width(&safe, width).width() <= width.max(1));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Derived state: values folded from a log.
+
+pub mod overview;

@@ -1,0 +1,9 @@
+//! References: bounded, read-only, untrusted snapshots of sessions for another conversation.
+//!
+//! This is what dsh's session-reference service does inside a host, done on a cold store
+//! (formats.md §8, seeds 000 to 002).
+
+pub mod prepare;
+pub mod projection;
+pub mod render;
+pub mod retention;
