@@ -13,8 +13,9 @@ use crate::model::problem::{Problem, ProblemKind};
 use crate::model::surface::Replacement;
 use crate::stores::jsonl::JsonlStore;
 use crate::stores::jsonl::lease::HeldLocks;
+use crate::stores::revision::Revision;
 use crate::stores::sqlite::SqliteStore;
-use crate::stores::{LogSummary, ReadError, Store, StoredSession};
+use crate::stores::{BlockTest, LogSummary, ReadError, Store, StoredSession};
 use std::cmp::Ordering;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,21 @@ impl Corpus {
         sink: &mut dyn FnMut(Item<'_, '_>),
     ) -> Result<LogSummary, Failure> {
         self.store.read(&record.stored, mode, sink).map_err(failure)
+    }
+
+    /// Whether any block of a session's stored rows passes a test, without decoding them. The test sees
+    /// whole lines; a log that cannot be read that way says yes.
+    ///
+    /// # Errors
+    /// The operating system said no.
+    pub fn any_block(&self, record: &Record, test: &mut BlockTest<'_>) -> Result<bool, Failure> {
+        self.store.any_block(&record.stored, test).map_err(failure)
+    }
+
+    /// The revisions of sessions, in their order; `None` where one could not be had.
+    pub fn revisions(&self, records: &[&Record]) -> Vec<Option<Revision>> {
+        let stored: Vec<&StoredSession> = records.iter().map(|record| &record.stored).collect();
+        self.store.revisions(&stored)
     }
 
     /// Hands on a session's stored lines as they are, header first, each with its line feed.

@@ -13,5 +13,6 @@ pub mod generations;
 pub mod model;
 pub mod output;
 pub mod projections;
+pub mod query;
 pub mod reference;
 pub mod stores;

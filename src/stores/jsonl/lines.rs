@@ -146,6 +146,16 @@ pub(super) fn read_frames<E: Send>(
     })
 }
 
+/// Decodes the frames in part of a file on this thread, for callers that have one for each log.
+pub(super) fn read_frames_here<E>(
+    file: &mut File,
+    start: u64,
+    end: u64,
+    chunk: &mut ChunkSink<'_, E>,
+) -> Result<(), LinesError<E>> {
+    decode(file, start, end, Emit::WhenFull, &mut |text, _| chunk(text))
+}
+
 /// The reading thread has gone.
 #[derive(Debug)]
 struct Hung;
