@@ -410,7 +410,8 @@ fn the_format_fixtures_read_as_the_released_codecs_read_them() {
         let sandbox = Sandbox::new();
         let log_name =
             file.split_once(".session").map_or("session.jsonl.zstd".to_owned(), |(_, end)| format!("session{end}"));
-        let directory = sandbox.sessions().join("--home-ann-my~0020proj--").join("fixture");
+        let id = if name.starts_with("fork") { "fixture-2" } else { "fixture-1" };
+        let directory = sandbox.sessions().join("--home-ann-my~0020proj--").join(id);
         fs::create_dir_all(&directory).unwrap();
         fs::copy(folder.join(file), directory.join(log_name)).unwrap();
         let corpus = Corpus::at(&sandbox.sessions());
