@@ -324,7 +324,7 @@ fn compare_session(differences: &mut Differences, place: &str, log: &ReadLog, ex
     differences.compare(format!("{place}: count"), json!(log.logical), &read["eventCount"]);
     differences.compare(format!("{place}: hash"), json!(log.logical_sha256()), &read["eventsSha256"]);
     if let Some(inherited) = read.get("inheritedEventCount") {
-        differences.compare(format!("{place}: inherited"), &json!(log.inherited), inherited);
+        differences.compare(format!("{place}: inherited"), json!(log.inherited), inherited);
     }
     let placements = log.surface.as_ref().unwrap().placements();
     let rows: Vec<Value> = log
@@ -335,7 +335,7 @@ fn compare_session(differences: &mut Differences, place: &str, log: &ReadLog, ex
             json!([event.seq, event.kind, placement.name()])
         })
         .collect();
-    differences.compare(format!("{place}: events"), &json!(rows), &expected["listEvents"]);
+    differences.compare(format!("{place}: events"), json!(rows), &expected["listEvents"]);
     for window in expected["readEvent"].as_array().unwrap() {
         let request = &window["request"];
         let (start, end) = (window["startSeq"].as_u64().unwrap(), window["endSeq"].as_u64().unwrap());
@@ -437,7 +437,7 @@ fn the_format_fixtures_read_as_the_released_codecs_read_them() {
         let replacements: Vec<Value> =
             replacements.map(|replacement| json!({"seq": replacement.seq, "removed": replacement.removed})).collect();
         if let Some(expected) = expected.get("replacements") {
-            differences.compare(format!("{name}: replacements"), &json!(replacements), expected);
+            differences.compare(format!("{name}: replacements"), json!(replacements), expected);
         }
     }
     differences.none_of_at_least(14);

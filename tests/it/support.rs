@@ -4,7 +4,6 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use dshkit::corpus::{Catalog, Corpus, Record};
-use dshkit::model::js_string::JsStr;
 use dshkit::model::json::{parse, write_view};
 use dshkit::model::surface::Surface;
 use serde::Serialize;
@@ -309,7 +308,7 @@ pub(crate) fn digest<'e>(events: impl Iterator<Item = &'e ReadEvent>) -> String 
 
 /// The session of an id that is valid UTF-8.
 pub(crate) fn record_of<'c>(catalog: &'c Catalog, id: &str) -> Option<&'c Record> {
-    catalog.records.iter().find(|record| *record.id() == JsStr::from(id))
+    catalog.records.iter().find(|record| record.id() == id)
 }
 
 /// What a test that goes through a table found, told all at once.
