@@ -15,6 +15,7 @@ const MAX_WINDOW: u64 = 50;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub struct EventArgs {
     #[command(flatten)]
     session: OneSession,
