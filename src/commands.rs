@@ -5,6 +5,7 @@
 
 mod reference;
 mod select;
+mod session_filter;
 mod sessions;
 mod time_argument;
 mod uri;

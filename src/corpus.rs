@@ -17,6 +17,7 @@ use crate::stores::revision::Revision;
 use crate::stores::sqlite::SqliteStore;
 use crate::stores::{BlockTest, LogSummary, ReadError, Store, StoredSession};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -136,6 +137,25 @@ impl Corpus {
     /// The log is unreadable, or the sink failed.
     pub fn read_lines(&self, record: &Record, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Failure> {
         self.store.read_lines(&record.stored, sink).map_err(failure)
+    }
+}
+
+/// Which working directories exist, each looked up once.
+#[derive(Debug, Default)]
+pub struct Directories {
+    known: HashMap<JsString, bool>,
+}
+
+impl Directories {
+    /// Whether a session's working directory is there. `None`: it has none.
+    pub fn exists(&mut self, record: &Record) -> Option<bool> {
+        let cwd = record.stored.header.cwd.as_ref()?;
+        if let Some(exists) = self.known.get(cwd) {
+            return Some(*exists);
+        }
+        let exists = cwd.to_str().is_some_and(|cwd| Path::new(cwd).is_dir());
+        self.known.insert(cwd.clone(), exists);
+        Some(exists)
     }
 }
 

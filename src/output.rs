@@ -192,6 +192,11 @@ impl Output {
         self.out.write_all(bytes)
     }
 
+    /// Hands what was written to whoever reads it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Sends text through the pager from here on, if there is a terminal and a pager for it, and the
     /// user wants one.
     pub fn page_unless(&mut self, unwanted: bool) {

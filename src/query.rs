@@ -12,3 +12,4 @@ pub mod search;
 pub mod snippet;
 pub mod status;
 pub mod trace;
+pub mod working_directory;

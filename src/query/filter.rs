@@ -4,6 +4,7 @@
 //! without values admits nothing. The JSON form is dsh's, with one clause of our own: `origin`.
 
 use super::pattern::{Pattern, searchable};
+use super::working_directory::is_same;
 use crate::corpus::Record;
 use crate::error::{Code, Failure};
 use crate::model::js_string::{JsStr, JsString};
@@ -18,6 +19,8 @@ pub enum SessionClause {
     Id(Vec<JsString>),
     /// The header's working directory is one of these; `None` is having none.
     Cwd(Vec<Option<JsString>>),
+    /// The header's working directory is this one, however Windows paths are spelled. Ours, not dsh's.
+    In(JsString),
     /// The time of creation is in this range of milliseconds.
     CreatedAt(Range),
     /// The parent is one of these; `None` is having none.
@@ -71,7 +74,19 @@ pub struct Range {
 }
 
 impl Range {
-    fn admits(self, value: f64) -> bool {
+    /// The range between two points in time, in milliseconds.
+    ///
+    /// # Errors
+    /// It ends before it begins.
+    pub fn between(from: Option<i64>, to: Option<i64>) -> Result<Range, Failure> {
+        if matches!((from, to), (Some(from), Some(to)) if from > to) {
+            return Err(invalid("the span of time ends before it begins"));
+        }
+        Ok(Range { from: from.map(|from| from as f64), to: to.map(|to| to as f64) })
+    }
+
+    /// Whether a number is in it.
+    pub fn admits(self, value: f64) -> bool {
         self.from.is_none_or(|from| value >= from) && self.to.is_none_or(|to| value <= to)
     }
 }
@@ -105,6 +120,7 @@ impl SessionFilter {
         self.0.iter().all(|clause| match clause {
             SessionClause::Id(ids) => ids.contains(&header.id),
             SessionClause::Cwd(cwds) => cwds.contains(&header.cwd),
+            SessionClause::In(cwd) => header.cwd.as_ref().is_some_and(|own| is_same(own, cwd)),
             SessionClause::CreatedAt(range) => range.admits(header.created_at as f64),
             SessionClause::Parent(parents) => parents.contains(&header.parent_session),
             SessionClause::Availability(values) => values.iter().any(|value| match value {
@@ -132,6 +148,7 @@ impl SessionFilter {
         canonical(self.0.iter().map(|clause| match clause {
             SessionClause::Id(ids) => list("id", ids.iter().map(|id| string_literal(id))),
             SessionClause::Cwd(cwds) => list("cwd", cwds.iter().map(nullable)),
+            SessionClause::In(cwd) => format!("in {}", string_literal(cwd)),
             SessionClause::CreatedAt(range) => span("created-at", *range),
             SessionClause::Parent(parents) => list("parent", parents.iter().map(nullable)),
             SessionClause::Availability(values) => {

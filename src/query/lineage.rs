@@ -6,6 +6,9 @@ use crate::model::collation::LocaleOrder;
 use crate::model::js_string::JsString;
 use std::collections::{HashMap, HashSet};
 
+/// How deep descendants are followed. No chain of forks comes near; one made to break readers does.
+const MAX_DEPTH: usize = 1000;
+
 /// A session's family.
 pub struct Lineage<'c> {
     /// The session.
@@ -72,22 +75,25 @@ pub fn lineage<'c>(catalog: &'c Catalog, target: &'c Record) -> Result<Lineage<'
     Ok(Lineage {
         target,
         ancestors,
-        descendants: descendants(&children, target.id(), &mut HashSet::new()),
+        descendants: descendants(&children, target.id(), &mut HashSet::new())?,
         unresolved_parent,
     })
 }
 
-/// A session that is its own descendant would go on for ever; on the way down each is named once.
+/// An id that lies in two places can be its own descendant; on the way down each is named once.
 fn descendants<'c>(
     children: &HashMap<&JsString, Vec<&'c Record>>,
     id: &'c JsString,
     above: &mut HashSet<&'c JsString>,
-) -> Vec<Descendant<'c>> {
-    let Some(siblings) = children.get(id).filter(|_| above.insert(id)) else { return Vec::new() };
-    let found = siblings
-        .iter()
-        .map(|session| Descendant { session, descendants: descendants(children, session.id(), above) })
-        .collect();
+) -> Result<Vec<Descendant<'c>>, Failure> {
+    let Some(siblings) = children.get(id).filter(|_| above.insert(id)) else { return Ok(Vec::new()) };
+    if above.len() > MAX_DEPTH {
+        return Err(Failure::new(Code::InvalidLineage, format!("the descendants go deeper than {MAX_DEPTH} generations")));
+    }
+    let descend = |session: &&'c Record| {
+        Ok(Descendant { session, descendants: descendants(children, session.id(), above)? })
+    };
+    let found = siblings.iter().map(descend).collect::<Result<_, Failure>>();
     above.remove(id);
     found
 }

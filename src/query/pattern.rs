@@ -74,6 +74,13 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// The places where the text holds the pattern, in bytes.
+    pub fn places_in(&self, text: &str) -> Vec<(usize, usize)> {
+        self.regex.find_iter(text).map(|found| (found.start(), found.end())).collect()
+    }
+}
+
 /// The parts of a text between JavaScript white space.
 fn words(text: &str) -> Vec<String> {
     let is_space = |c: char| crate::model::js_string::is_js_whitespace(CodePoint::Char(c));
