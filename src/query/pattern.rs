@@ -67,18 +67,61 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// How often the text holds the pattern, and the byte offset of the first place.
-    pub fn count_in(&self, text: &str) -> Option<(u64, usize)> {
+    /// How often the text holds the pattern; `None` if not at all.
+    pub fn count_in(&self, text: &str) -> Option<Occurrences> {
         let first = self.regex.find(text)?;
-        Some((self.regex.find_iter(text).count() as u64, first.start()))
+        let mut words = 0;
+        let mut first_word = None;
+        let mut covered = 0;
+        let mut at = first.start();
+        // As whole words matches can overlap ("a a" in "a a a"); dsh counts what overlaps as one.
+        while let Some(found) = self.regex.find_at(text, at) {
+            at = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
+            if !is_whole(text, found.start(), found.end()) {
+                continue;
+            }
+            if first_word.is_none() || found.start() >= covered {
+                words += 1;
+            }
+            first_word.get_or_insert(found.start());
+            covered = found.end();
+        }
+        let all = || self.regex.find_iter(text).count() as u64;
+        Some(match first_word {
+            Some(start) => Occurrences { as_words: words, within_words: 0, start },
+            None => Occurrences { as_words: 0, within_words: all(), start: first.start() },
+        })
     }
-}
 
-impl Pattern {
     /// The places where the text holds the pattern, in bytes.
     pub fn places_in(&self, text: &str) -> Vec<(usize, usize)> {
         self.regex.find_iter(text).map(|found| (found.start(), found.end())).collect()
     }
+}
+
+/// How often a text holds a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Occurrences {
+    /// How often as whole words, which is what dsh counts.
+    pub as_words: u64,
+    /// How often at all; counted only where it is never as whole words.
+    pub within_words: u64,
+    /// Where the first of those that were counted begins, in bytes.
+    pub start: usize,
+}
+
+/// Whether a place in a text begins and ends where words of dsh's tokenizer do.
+fn is_whole(text: &str, start: usize, end: usize) -> bool {
+    let cuts = |before: Option<char>, after: Option<char>| {
+        matches!((before, after), (Some(before), Some(after)) if is_word(before) && is_word(after))
+    };
+    let (inside, before, after) = (&text[start..end], &text[..start], &text[end..]);
+    !cuts(before.chars().next_back(), inside.chars().next()) && !cuts(inside.chars().next_back(), after.chars().next())
+}
+
+/// Whether a character belongs to a word: letters, numbers, marks on them, private use.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '\u{300}'..='\u{36F}' | '\u{E000}'..='\u{F8FF}')
 }
 
 /// The parts of a text between JavaScript white space.
@@ -117,6 +160,20 @@ mod tests {
         assert!(is_in("搜", "全文搜索"));
         assert!(is_in("a\u{3000}b", "A\n\u{FEFF} B"));
         assert!(!is_in("a b", "a\u{85}b"));
+    }
+
+    #[test]
+    fn whole_words_are_counted_first() {
+        let count = |query, text| {
+            let found = Pattern::of_query(query).unwrap().count_in(text).unwrap();
+            (found.as_words, found.within_words, found.start)
+        };
+        assert_eq!(count("needle", "needles needle"), (1, 0, 8));
+        assert_eq!(count("needle", "needles needlework"), (0, 2, 0));
+        assert_eq!(count("a a", "a a a a a"), (1, 0, 0));
+        assert_eq!(count("a a", "a a b a a"), (2, 0, 0));
+        assert_eq!(count("文", "全文,文"), (1, 0, 7));
+        assert_eq!(count("+", "a+b"), (1, 0, 1));
     }
 
     #[test]

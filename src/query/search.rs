@@ -4,7 +4,7 @@
 //! cut is dsh's. Every log is read, but only those are decoded whose stored rows can hold a match.
 
 use super::filter::{EventClause, EventFacts, EventFilter};
-use super::pattern::{Pattern, searchable};
+use super::pattern::{Occurrences, Pattern, searchable};
 use super::prefilter::Prefilter;
 use super::snippet::{SNIPPET_LENGTH, snippet};
 use crate::corpus::{Corpus, Record};
@@ -59,7 +59,7 @@ pub struct Hit {
     /// Where it stands with regard to the surface.
     pub placement: Placement,
     /// How often it matches.
-    pub matches: u64,
+    pub occurrences: Occurrences,
     /// How long its text is, in code points.
     pub length: u64,
     /// Its text around the first match, of at most [`SNIPPET_LENGTH`] code points.
@@ -67,9 +67,11 @@ pub struct Hit {
 }
 
 impl Hit {
-    /// Strongest first: by matches, then the shorter text, then the later.
-    fn strength(&self) -> (Reverse<u64>, u64, Reverse<i64>) {
-        (Reverse(self.matches), self.length, Reverse(self.time))
+    /// Strongest first: by matches, then the shorter text, then the later. What dsh finds, it finds as
+    /// whole words; that keeps dsh's order, and what only we find comes after it.
+    fn strength(&self) -> (Reverse<u64>, Reverse<u64>, u64, Reverse<i64>) {
+        let Occurrences { as_words, within_words, .. } = self.occurrences;
+        (Reverse(as_words), Reverse(within_words), self.length, Reverse(self.time))
     }
 
     /// The order of hits within a session.
@@ -196,7 +198,7 @@ impl<'q> Collector<'q> {
         if text.is_empty() {
             return;
         }
-        let Some((matches, start)) = self.query.pattern.count_in(&text) else { return };
+        let Some(occurrences) = self.query.pattern.count_in(&text) else { return };
         let is_on_surface = event.surface_op.is_some() && is_surface_type(&event.kind);
         let placement = if is_on_surface { Placement::Current } else { Placement::LogOnly };
         let facts =
@@ -209,7 +211,7 @@ impl<'q> Collector<'q> {
             kind: event.kind.clone().into_owned(),
             time: event.time,
             placement,
-            matches,
+            occurrences,
             length: text.chars().count() as u64,
             snippet: String::new(),
         };
@@ -217,8 +219,8 @@ impl<'q> Collector<'q> {
         let keeps_one = self.keeps_best && !self.has_placements;
         match self.hits.first_mut() {
             Some(best) if keeps_one && best.rank(&hit) == Ordering::Less => {}
-            Some(best) if keeps_one => *best = Hit { snippet: snippet(&text, start, SNIPPET_LENGTH), ..hit },
-            _ => self.hits.push(Hit { snippet: snippet(&text, start, SNIPPET_LENGTH), ..hit }),
+            Some(best) if keeps_one => *best = Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit },
+            _ => self.hits.push(Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit }),
         }
     }
 

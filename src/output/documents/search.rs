@@ -9,10 +9,9 @@ use crate::query::search::Hit;
 use serde::Serialize;
 use std::io;
 
-/// An event that matches: `{seq, type, time, surface, snippet, matches, matchCount}`.
+/// An event that matches: `{seq, type, time, surface, snippet, matches}`.
 ///
-/// `matches` are the places in the snippet, from `start` to before `end`, in code points; `matchCount`
-/// is how often the whole text matches, by which hits are ranked.
+/// `matches` are the places in the snippet, each from `start` to before `end`, in code points.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HitDocument {
@@ -23,7 +22,6 @@ pub struct HitDocument {
     surface: &'static str,
     snippet: String,
     matches: Vec<Span>,
-    match_count: u64,
 }
 
 /// A place in a snippet, in code points.
@@ -44,7 +42,6 @@ impl HitDocument {
             surface: hit.placement.name(),
             snippet: hit.snippet.clone(),
             matches: places.iter().map(|(start, end)| Span { start: points(*start), end: points(*end) }).collect(),
-            match_count: hit.matches,
         }
     }
 
