@@ -45,7 +45,9 @@ impl SessionFilterArgs {
         if from.is_some() || to.is_some() {
             filter.0.push(SessionClause::CreatedAt(Range::between(from, to)?));
         }
-        filter.0.extend(self.parent.as_deref().map(|id| SessionClause::Parent(vec![Some(JsStr::from(id).into_owned())])));
+        filter
+            .0
+            .extend(self.parent.as_deref().map(|id| SessionClause::Parent(vec![Some(JsStr::from(id).into_owned())])));
         let origin = self.origin.map(|who| if who == Who::Subagent { Origin::Subagent } else { Origin::User });
         filter.0.extend(origin.map(|origin| SessionClause::Origin(vec![origin])));
         Ok(filter)

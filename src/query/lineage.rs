@@ -88,11 +88,13 @@ fn descendants<'c>(
 ) -> Result<Vec<Descendant<'c>>, Failure> {
     let Some(siblings) = children.get(id).filter(|_| above.insert(id)) else { return Ok(Vec::new()) };
     if above.len() > MAX_DEPTH {
-        return Err(Failure::new(Code::InvalidLineage, format!("the descendants go deeper than {MAX_DEPTH} generations")));
+        return Err(Failure::new(
+            Code::InvalidLineage,
+            format!("the descendants go deeper than {MAX_DEPTH} generations"),
+        ));
     }
-    let descend = |session: &&'c Record| {
-        Ok(Descendant { session, descendants: descendants(children, session.id(), above)? })
-    };
+    let descend =
+        |session: &&'c Record| Ok(Descendant { session, descendants: descendants(children, session.id(), above)? });
     let found = siblings.iter().map(descend).collect::<Result<_, Failure>>();
     above.remove(id);
     found

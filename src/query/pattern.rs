@@ -83,7 +83,7 @@ impl Pattern {
             if first_word.is_none() || found.start() >= covered {
                 words += 1;
             }
-            first_word.get_or_insert(found.start());
+            first_word.get_or_insert_with(|| found.start() + found.as_str().find(is_word).unwrap_or(0));
             covered = found.end();
         }
         let all = || self.regex.find_iter(text).count() as u64;
@@ -106,15 +106,14 @@ pub struct Occurrences {
     pub as_words: u64,
     /// How often at all; counted only where it is never as whole words.
     pub within_words: u64,
-    /// Where the first of those that were counted begins, in bytes.
+    /// Where the first of those that were counted begins, in bytes; as whole words, where its first word
+    /// does.
     pub start: usize,
 }
 
 /// Whether a place in a text begins and ends where words of dsh's tokenizer do.
 fn is_whole(text: &str, start: usize, end: usize) -> bool {
-    let cuts = |before: Option<char>, after: Option<char>| {
-        matches!((before, after), (Some(before), Some(after)) if is_word(before) && is_word(after))
-    };
+    let cuts = |before: Option<char>, after: Option<char>| matches!((before, after), (Some(before), Some(after)) if is_word(before) && is_word(after));
     let (inside, before, after) = (&text[start..end], &text[..start], &text[end..]);
     !cuts(before.chars().next_back(), inside.chars().next()) && !cuts(inside.chars().next_back(), after.chars().next())
 }

@@ -219,7 +219,9 @@ impl<'q> Collector<'q> {
         let keeps_one = self.keeps_best && !self.has_placements;
         match self.hits.first_mut() {
             Some(best) if keeps_one && best.rank(&hit) == Ordering::Less => {}
-            Some(best) if keeps_one => *best = Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit },
+            Some(best) if keeps_one => {
+                *best = Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit }
+            }
             _ => self.hits.push(Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit }),
         }
     }

@@ -12,7 +12,8 @@ pub fn is_same(a: &JsStr<'_>, b: &JsStr<'_>) -> bool {
 fn windows(path: &JsStr<'_>) -> Option<String> {
     let path = path.to_str()?;
     let bytes = path.as_bytes();
-    let has_drive = bytes.len() >= 3 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'\\' | b'/');
+    let has_drive =
+        bytes.len() >= 3 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'\\' | b'/');
     if !has_drive && !path.starts_with("\\\\") {
         return None;
     }

@@ -30,9 +30,8 @@ pub(super) fn run(args: &ListArgs, context: &mut Context) -> anyhow::Result<u8> 
     let (corpus, catalog) = context.catalog()?;
     let chosen = catalog.records.iter().filter(|record| filter.admits(record)).take(args.limit.unwrap_or(usize::MAX));
     let mut directories = Directories::default();
-    let mut listed: Vec<Listed<'_>> = chosen
-        .map(|record| Listed { record, cwd_exists: directories.exists(record), long: None })
-        .collect();
+    let mut listed: Vec<Listed<'_>> =
+        chosen.map(|record| Listed { record, cwd_exists: directories.exists(record), long: None }).collect();
     let mut problems = catalog.problems;
     if args.long {
         problems.extend(read_all(&corpus, &mut listed));

@@ -95,7 +95,8 @@ impl Request {
     /// What a cursor of this request is bound to.
     fn binding(&self, scope: &str, corpus: &Corpus, records: &[&Record]) -> Binding {
         let extra = self.query.extra;
-        let revisions: Vec<_> = records.iter().map(|record| (record.id(), &record.stored.path)).zip(corpus.revisions(records)).collect();
+        let revisions: Vec<_> =
+            records.iter().map(|record| (record.id(), &record.stored.path)).zip(corpus.revisions(records)).collect();
         Binding {
             request: cursor::digest(&(
                 scope,

@@ -46,7 +46,8 @@ impl<'r> ListDocument<'r> {
     pub fn new(listed: &'r [Listed<'r>], problems: &[Problem], looked_at: String) -> ListDocument<'r> {
         let session = |listed: &Listed<'_>| match &listed.long {
             None => SessionDocument::of(listed.record).cwd_exists(listed.cwd_exists),
-            Some(long) => SessionDocument::long(listed.record, LongFacts::of(&long.read, long.health)).cwd_exists(listed.cwd_exists),
+            Some(long) => SessionDocument::long(listed.record, LongFacts::of(&long.read, long.health))
+                .cwd_exists(listed.cwd_exists),
         };
         ListDocument {
             sessions: listed.iter().map(session).collect(),
