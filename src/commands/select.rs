@@ -27,9 +27,22 @@ pub(super) struct ManySessions {
 }
 
 impl OneSession {
+    /// The session that a selector names.
+    pub(super) fn named(selector: &str) -> OneSession {
+        OneSession { selector: Some(selector.to_owned()), id: None }
+    }
+
+    /// The session with an id.
+    pub(super) fn with_id(id: &str) -> OneSession {
+        OneSession { selector: None, id: Some(id.to_owned()) }
+    }
+
     /// The session meant.
     pub(super) fn find<'c>(&self, catalog: &'c Catalog) -> Result<&'c Record, Failure> {
-        let named = read_dash(self.id.iter().chain(&self.selector).cloned().collect(), self.id.is_none())?;
+        if let Some(id) = &self.id {
+            return catalog.select(&Selector::Id(JsStr::from(&**id).into_owned()));
+        }
+        let named = read_dash(self.selector.iter().cloned().collect(), true)?;
         let [text] = &named[..] else {
             return Err(Failure::new(Code::Usage, format!("one session is wanted, {} are named", named.len())));
         };
