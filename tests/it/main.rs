@@ -1,5 +1,6 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
+mod cases;
 mod corpora;
 mod damaged;
 mod golden;
