@@ -4,5 +4,6 @@ mod cases;
 mod corpora;
 mod damaged;
 mod golden;
+mod layering;
 mod prepare;
 mod support;
