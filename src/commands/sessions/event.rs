@@ -15,13 +15,14 @@ const MAX_WINDOW: u64 = 50;
 
 /// The arguments.
 #[derive(Debug, Args)]
-#[command(allow_missing_positional = true)]
+#[command(override_usage = "dshkit sessions event [OPTIONS] <SESSION|--id ID> <SEQ>")]
 pub struct EventArgs {
-    #[command(flatten)]
-    session: OneSession,
-    /// The event's sequence number
-    #[arg(value_name = "SEQ")]
-    seq: u64,
+    /// The session, unless --id names it, and the event's sequence number
+    #[arg(value_names = ["SESSION", "SEQ"], num_args = 1.., required = true)]
+    words: Vec<String>,
+    /// The session, by its id, even if that begins with a dash
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    id: Option<String>,
     /// So many events before it, at most 50
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
     before: i64,
@@ -30,12 +31,26 @@ pub struct EventArgs {
     after: i64,
 }
 
+impl EventArgs {
+    /// clap cannot tell an optional word from a required one behind it once an option stands between.
+    fn session_and_seq(&self) -> Result<(OneSession, u64), Failure> {
+        let (session, seq) = match (&self.id, &self.words[..]) {
+            (None, [session, seq]) => (OneSession::new(Some(session.clone()), None), seq),
+            (Some(id), [seq]) => (OneSession::new(None, Some(id.clone())), seq),
+            _ => return Err(Failure::new(Code::Usage, "a session and one sequence number are wanted")),
+        };
+        let seq = seq.parse().map_err(|_| Failure::new(Code::Usage, format!("{seq:?} is no sequence number")))?;
+        Ok((session, seq))
+    }
+}
+
 pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8> {
     let (before, after) = (window("before", args.before)?, window("after", args.after)?);
+    let (session, seq) = args.session_and_seq()?;
     let (corpus, catalog) = context.catalog()?;
-    let record = args.session.find(&catalog)?;
-    let first = args.seq.saturating_sub(before);
-    let last = args.seq.saturating_add(after);
+    let record = session.find(&catalog)?;
+    let first = seq.saturating_sub(before);
+    let last = seq.saturating_add(after);
     let session_id = Js::from(record.id());
     let mut window = Vec::new();
     let summary = corpus.read(record, &mut |event, _| {
@@ -47,12 +62,12 @@ pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8>
     let placements = surface.placements();
     let place =
         |seq: &u64, event: &EventRecord| event.placed(placements.get(seq).copied().unwrap_or(Placement::LogOnly));
-    let target = window.iter().find(|(seq, _)| *seq == args.seq).map(|(seq, event)| place(seq, event));
+    let target = window.iter().find(|(at, _)| *at == seq).map(|(seq, event)| place(seq, event));
     let target = target.ok_or_else(|| {
         let message = format!(
             "the session {:?} has no event {}: it has {} events",
             record.id(),
-            args.seq,
+            seq,
             summary.finished.logical_events
         );
         Failure::new(Code::EventNotFound, message)
@@ -60,8 +75,8 @@ pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8>
     let document = EventDocument {
         session: SessionDocument::of(record),
         target,
-        start_seq: window.first().map_or(args.seq, |(seq, _)| *seq),
-        end_seq: window.last().map_or(args.seq, |(seq, _)| *seq),
+        start_seq: window.first().map_or(seq, |(seq, _)| *seq),
+        end_seq: window.last().map_or(seq, |(seq, _)| *seq),
         events: window.iter().map(|(seq, event)| place(seq, event)).collect(),
     };
     context.output.document(&document)?;
