@@ -6,4 +6,6 @@ mod damaged;
 mod golden;
 mod layering;
 mod prepare;
+mod sessions;
 mod support;
+mod uri;
