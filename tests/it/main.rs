@@ -6,6 +6,7 @@ mod damaged;
 mod golden;
 mod layering;
 mod prepare;
+mod reference;
 mod sessions;
 mod support;
 mod uri;
