@@ -260,6 +260,11 @@ impl Output {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
+    /// Writes out what is still held back.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Writes out what is still held back, and waits for the pager.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()?;
