@@ -1,11 +1,13 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
 mod cases;
+mod contract;
 mod corpora;
 mod damaged;
 mod golden;
 mod layering;
 mod prepare;
+mod read_only;
 mod reference;
 mod sessions;
 mod support;
