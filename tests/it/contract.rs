@@ -194,7 +194,7 @@ fn help_and_version_are_data() {
 fn long_home() -> Sandbox {
     let sandbox = Sandbox::new();
     let mut rows = vec![json!({"type": "turn/start", "seq": 0, "time": 1, "data": {"turn": 1}}).to_string()];
-    let text = "a line of a long session ".repeat(20);
+    let text = "a line of a long session ".repeat(6);
     for seq in 1..2000 {
         let content = json!([{"type": "text", "text": text}]);
         let data = json!({"id": format!("m{seq}"), "role": "user", "source": {"kind": "user"}, "content": content});

@@ -5,6 +5,7 @@ mod contract;
 mod corpora;
 mod damaged;
 mod golden;
+mod hostile;
 mod layering;
 mod prepare;
 mod read_only;
