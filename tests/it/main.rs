@@ -4,6 +4,7 @@ mod cases;
 mod contract;
 mod corpora;
 mod damaged;
+mod documents;
 mod golden;
 mod hostile;
 mod layering;
