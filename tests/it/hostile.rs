@@ -198,7 +198,7 @@ fn an_unreadable_log_is_one_problem() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = home();
     let log = sandbox.plain_log("secret", &[]);
-    fs::set_permissions(&log, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&log, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&log).is_ok() {
         eprintln!("skipped: this user may read what nobody may read");
         return;
