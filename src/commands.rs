@@ -5,6 +5,7 @@
 
 mod reference;
 mod select;
+mod session_filter;
 mod sessions;
 mod time_argument;
 mod uri;
@@ -15,6 +16,7 @@ use crate::env::Env;
 use crate::error::{Code, Failure};
 use crate::generations::Mode;
 use crate::output::Output;
+use crate::stores::sqlite::SqliteStore;
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -63,6 +65,14 @@ impl Context {
             let store = self.env.expand_home(store.clone());
             if !store.exists() {
                 return Err(Failure::new(Code::Io, format!("there is no store at {}", store.display())));
+            }
+            if store.is_file() && !SqliteStore::is_database(&store) {
+                let message = format!("{} is neither a sessions directory nor a session database", store.display());
+                return Err(Failure::new(Code::Io, message));
+            }
+            if store.join("sessions").is_dir() {
+                let message = format!("{} is a DSH home and no sessions directory", store.display());
+                return Err(Failure::new(Code::Usage, message).hint("name it with --home"));
             }
             return Ok(store);
         }

@@ -13,9 +13,11 @@ use crate::model::problem::{Problem, ProblemKind};
 use crate::model::surface::Replacement;
 use crate::stores::jsonl::JsonlStore;
 use crate::stores::jsonl::lease::HeldLocks;
+use crate::stores::revision::Revision;
 use crate::stores::sqlite::SqliteStore;
-use crate::stores::{LogSummary, ReadError, Store, StoredSession};
+use crate::stores::{BlockTest, LogSummary, ReadError, Store, StoredSession};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -114,12 +116,46 @@ impl Corpus {
         self.store.read(&record.stored, mode, sink).map_err(failure)
     }
 
+    /// Whether any block of a session's stored rows passes a test, without decoding them. The test sees
+    /// whole lines; a log that cannot be read that way says yes.
+    ///
+    /// # Errors
+    /// The operating system said no.
+    pub fn any_block(&self, record: &Record, test: &mut BlockTest<'_>) -> Result<bool, Failure> {
+        self.store.any_block(&record.stored, test).map_err(failure)
+    }
+
+    /// The revisions of sessions, in their order; `None` where one could not be had.
+    pub fn revisions(&self, records: &[&Record]) -> Vec<Option<Revision>> {
+        let stored: Vec<&StoredSession> = records.iter().map(|record| &record.stored).collect();
+        self.store.revisions(&stored)
+    }
+
     /// Hands on a session's stored lines as they are, header first, each with its line feed.
     ///
     /// # Errors
     /// The log is unreadable, or the sink failed.
     pub fn read_lines(&self, record: &Record, sink: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> Result<(), Failure> {
         self.store.read_lines(&record.stored, sink).map_err(failure)
+    }
+}
+
+/// Which working directories exist, each looked up once.
+#[derive(Debug, Default)]
+pub struct Directories {
+    known: HashMap<JsString, bool>,
+}
+
+impl Directories {
+    /// Whether a session's working directory is there. `None`: it has none.
+    pub fn exists(&mut self, record: &Record) -> Option<bool> {
+        let cwd = record.stored.header.cwd.as_ref()?;
+        if let Some(exists) = self.known.get(cwd) {
+            return Some(*exists);
+        }
+        let exists = cwd.to_str().is_some_and(|cwd| Path::new(cwd).is_dir());
+        self.known.insert(cwd.clone(), exists);
+        Some(exists)
     }
 }
 

@@ -34,6 +34,20 @@ pub enum Code {
     NothingFound,
     /// A window of events is not a whole number from 0 to 50.
     InvalidWindow,
+    /// A filter is not valid.
+    InvalidFilter,
+    /// A query is blank or holds NUL.
+    InvalidQuery,
+    /// A limit is not a whole number from 1 to 100.
+    InvalidLimit,
+    /// A cursor belongs to another request.
+    InvalidCursor,
+    /// What was searched has changed since a cursor was made.
+    StaleCursor,
+    /// A session is its own ancestor.
+    InvalidLineage,
+    /// The search index cannot be used.
+    IndexFailed,
     /// A session's log is damaged.
     CorruptSession,
     /// A session's surface does not fold.
@@ -50,7 +64,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 18] = [
+    pub const ALL: [Code; 25] = [
         Code::Usage,
         Code::InvalidReferenceConfig,
         Code::InvalidReference,
@@ -63,6 +77,13 @@ impl Code {
         Code::EventNotFound,
         Code::NothingFound,
         Code::InvalidWindow,
+        Code::InvalidFilter,
+        Code::InvalidQuery,
+        Code::InvalidLimit,
+        Code::InvalidCursor,
+        Code::StaleCursor,
+        Code::InvalidLineage,
+        Code::IndexFailed,
         Code::CorruptSession,
         Code::InvalidSurface,
         Code::UnsupportedFormat,
@@ -86,6 +107,13 @@ impl Code {
             Code::EventNotFound => "SESSION_QUERY_EVENT_NOT_FOUND",
             Code::NothingFound => "nothing-found",
             Code::InvalidWindow => "SESSION_QUERY_INVALID_WINDOW",
+            Code::InvalidFilter => "SESSION_QUERY_INVALID_FILTER",
+            Code::InvalidQuery => "SESSION_QUERY_INVALID_QUERY",
+            Code::InvalidLimit => "SESSION_QUERY_INVALID_LIMIT",
+            Code::InvalidCursor => "SESSION_QUERY_INVALID_CURSOR",
+            Code::StaleCursor => "SESSION_QUERY_STALE_CURSOR",
+            Code::InvalidLineage => "SESSION_QUERY_INVALID_LINEAGE",
+            Code::IndexFailed => "SESSION_QUERY_INDEX_FAILED",
             Code::CorruptSession => "SESSION_QUERY_CORRUPT_SESSION",
             Code::InvalidSurface => "SESSION_QUERY_INVALID_SURFACE",
             Code::UnsupportedFormat => "unsupported-format",
@@ -99,13 +127,20 @@ impl Code {
     pub fn status(self) -> u8 {
         match self {
             Code::NothingFound => 1,
-            Code::Usage | Code::InvalidReferenceConfig | Code::InvalidReference | Code::InvalidWindow => 2,
+            Code::Usage
+            | Code::InvalidReferenceConfig
+            | Code::InvalidReference
+            | Code::InvalidWindow
+            | Code::InvalidFilter
+            | Code::InvalidQuery
+            | Code::InvalidLimit
+            | Code::InvalidCursor => 2,
             Code::SessionNotFound | Code::AmbiguousSession | Code::EventNotFound => 3,
-            Code::CorruptSession | Code::InvalidSurface => 4,
+            Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
             Code::UnsupportedFormat => 5,
             Code::Incomplete => 6,
-            Code::SelfReference | Code::TooManyReferences | Code::ReferenceBudgetExceeded => 7,
-            Code::Io | Code::ReferenceReadFailed => 8,
+            Code::SelfReference | Code::TooManyReferences | Code::ReferenceBudgetExceeded | Code::StaleCursor => 7,
+            Code::Io | Code::ReferenceReadFailed | Code::IndexFailed => 8,
             Code::Internal => 70,
         }
     }

@@ -12,5 +12,6 @@ pub mod json;
 pub mod mention;
 pub mod message;
 pub mod problem;
+pub mod semantic_text;
 pub mod surface;
 pub mod uri;

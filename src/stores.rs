@@ -4,11 +4,13 @@
 //! its business: rows go to [`crate::generations`], events to whoever asked.
 
 pub mod jsonl;
+pub mod revision;
 pub mod sqlite;
 
 use crate::generations::{Finished, Item, Mode};
 use crate::model::header::Header;
 use crate::model::problem::{Fault, Problem};
+use revision::Revision;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -96,16 +98,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Io { path, source } => write!(f, "could not read {}: {source}", path.display()),
-            ReadError::Refused(problem) => {
-                write!(f, "{}: {}", problem.kind, problem.message)?;
-                let places = [("byte", problem.byte), ("line", problem.line), ("seq", problem.seq)];
-                for (name, place) in places {
-                    if let Some(place) = place {
-                        write!(f, ", {name} {place}")?;
-                    }
-                }
-                write!(f, " ({})", problem.path.display())
-            }
+            ReadError::Refused(problem) => problem.fmt(f),
         }
     }
 }
@@ -154,7 +147,20 @@ pub trait Store: Sync {
         session: &StoredSession,
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), ReadError>;
+
+    /// Whether any part of the stored rows passes a test, without decoding them. The test sees blocks of
+    /// whole lines. A log that cannot be read that way says yes: whoever decodes it will find out why.
+    ///
+    /// # Errors
+    /// The operating system said no.
+    fn any_block(&self, session: &StoredSession, test: &mut BlockTest<'_>) -> Result<bool, ReadError>;
+
+    /// The revisions of sessions, in their order. `None`: it could not be had.
+    fn revisions(&self, sessions: &[&StoredSession]) -> Vec<Option<Revision>>;
 }
+
+/// A test of a block of whole lines.
+pub type BlockTest<'t> = dyn FnMut(&[u8]) -> bool + 't;
 
 /// Turns a fault into an error about a file.
 pub(crate) fn refused(fault: Fault, path: &std::path::Path, session: &Header) -> ReadError {

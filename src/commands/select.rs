@@ -18,6 +18,35 @@ pub(super) struct OneSession {
     id: Option<String>,
 }
 
+/// One session, and perhaps one of its events. They are one list of words, because clap tells an optional
+/// word from the one behind it only as long as no option stands between.
+#[derive(Debug, Args)]
+pub(super) struct SessionAndSeq {
+    /// The session, unless --id names it, and the sequence number of one of its events
+    #[arg(value_names = ["SESSION", "SEQ"], num_args = 1.., required_unless_present = "id")]
+    words: Vec<String>,
+    /// The session, by its id, even if that begins with a dash
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    id: Option<String>,
+}
+
+impl SessionAndSeq {
+    /// The session as it is named, and the sequence number.
+    pub(super) fn split(&self) -> Result<(OneSession, Option<u64>), Failure> {
+        let (selector, seq) = match (&self.id, &self.words[..]) {
+            (None, [session]) => (Some(session), None),
+            (None, [session, seq]) => (Some(session), Some(seq)),
+            (Some(_), []) => (None, None),
+            (Some(_), [seq]) => (None, Some(seq)),
+            _ => return Err(Failure::new(Code::Usage, "one session is wanted, and one sequence number")),
+        };
+        let number = |seq: &String| {
+            seq.parse().map_err(|_| Failure::new(Code::Usage, format!("{seq:?} is no sequence number of an event")))
+        };
+        Ok((OneSession { selector: selector.cloned(), id: self.id.clone() }, seq.map(number).transpose()?))
+    }
+}
+
 /// Any number of sessions.
 #[derive(Debug, Args)]
 pub(super) struct ManySessions {
@@ -27,11 +56,6 @@ pub(super) struct ManySessions {
 }
 
 impl OneSession {
-    /// A session named by a selector or by its id.
-    pub(super) fn new(selector: Option<String>, id: Option<String>) -> OneSession {
-        OneSession { selector, id }
-    }
-
     /// The session meant.
     pub(super) fn find<'c>(&self, catalog: &'c Catalog) -> Result<&'c Record, Failure> {
         let named = read_dash(self.id.iter().chain(&self.selector).cloned().collect(), self.id.is_none())?;
@@ -86,7 +110,8 @@ fn read_dash(named: Vec<String>, reads_dash: bool) -> Result<Vec<String>, Failur
 }
 
 impl Context {
-    /// The sessions there are; problems among them are told as warnings, unless the command prints them.
+    /// The corpus and the sessions in it. Problems of the store are told by commands that are about all of
+    /// it; who asks for one session hears of that one's.
     pub(super) fn catalog(&mut self) -> Result<(crate::corpus::Corpus, Catalog), Failure> {
         let corpus = self.corpus()?;
         let catalog = corpus.catalog()?;

@@ -88,7 +88,11 @@ impl Catalog {
                 let found: Vec<&Record> = self.records.iter().filter(begin).collect();
                 match found[..] {
                     [record] => Ok(record),
-                    [] => Err(self.missing(id)),
+                    [] => match id.to_str().map(Path::new).filter(|path| path.exists()) {
+                        Some(path) => self.by_path(path),
+                        None => Err(self.missing(id)),
+                    },
+                    [first, ..] if found.iter().all(|record| record.id() == first.id()) => self.exactly(first.id()),
                     _ => Err(ambiguous(&format!("{id:?} begins the ids of {} sessions", found.len()), &found)),
                 }
             }

@@ -15,6 +15,17 @@ const STARTED: &str = "The tool call was interrupted after it was recorded, but 
 pub const NOT_STARTED: &str =
     "The tool call was interrupted before the Harness recorded it as started. Retry it if it is still needed.";
 
+/// What the events say that closing a turn adds: words that no stored row needs to hold.
+pub const SAYINGS: [&str; 7] = [
+    STARTED,
+    NOT_STARTED,
+    "ToolOutcomeUnknownError",
+    "TOOL_OUTCOME_UNKNOWN",
+    "ToolNotStartedError",
+    "TOOL_NOT_STARTED",
+    "interrupted",
+];
+
 /// The shape tool results have (formats.md §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultShape {

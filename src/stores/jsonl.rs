@@ -1,5 +1,6 @@
 //! Sessions as files: `<root>/<project>/<session>/session[.vN].jsonl[.zstd]` (formats.md §1, §5).
 
+mod blocks;
 mod discover;
 mod dsh_listing;
 mod frames;
@@ -9,7 +10,8 @@ pub mod lease;
 mod lines;
 mod scan;
 
-use super::{EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
+use super::revision::Revision;
+use super::{BlockTest, EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
 use crate::generations::Mode;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,5 +48,14 @@ impl Store for JsonlStore {
         sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
     ) -> Result<(), ReadError> {
         scan::read_lines(session, sink)
+    }
+
+    fn any_block(&self, session: &StoredSession, test: &mut BlockTest<'_>) -> Result<bool, ReadError> {
+        blocks::any(session, test)
+    }
+
+    fn revisions(&self, sessions: &[&StoredSession]) -> Vec<Option<Revision>> {
+        let revision = |session: &&StoredSession| std::fs::metadata(&session.path).ok();
+        sessions.iter().map(|session| revision(session).as_ref().map(Revision::of_file)).collect()
     }
 }

@@ -4,7 +4,8 @@
 //! together again and go through the v0 decoder. The database is opened so that nothing beside it or in
 //! it changes: as it is when no write-ahead log waits, else from a private copy of both.
 
-use super::{Encoding, EventSink, Identity, Listing, LogSummary, ReadError, Store, StoredSession, refused};
+use super::revision::Revision;
+use super::{BlockTest, Encoding, EventSink, Identity, Listing, LogSummary, ReadError, Store, StoredSession, refused};
 use crate::generations::{Decoder, Generation, HeaderLine, Mode};
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
@@ -159,6 +160,29 @@ impl Store for SqliteStore {
     ) -> Result<(), ReadError> {
         let source = io::Error::new(io::ErrorKind::Unsupported, "a session in a database has no stored lines");
         Err(ReadError::Io { path: self.path.clone(), source })
+    }
+
+    fn any_block(&self, _session: &StoredSession, _test: &mut BlockTest<'_>) -> Result<bool, ReadError> {
+        Ok(true)
+    }
+
+    /// Rows are only ever added, so their number and the last seq tell; and whether it is the same file.
+    fn revisions(&self, sessions: &[&StoredSession]) -> Vec<Option<Revision>> {
+        let revisions = || -> Option<Vec<Option<Revision>>> {
+            let database = self.open().ok()?;
+            let file = fs::metadata(&self.path).ok()?;
+            let [device, inode, ..] = Revision::of_file(&file).0;
+            let query = "SELECT count(*), max(seq), max(time) FROM events WHERE session_id = ?";
+            let mut statement = database.connection.prepare(query).ok()?;
+            let mut revision = |session: &&StoredSession| {
+                let number = |row: &Row<'_>, column| row.get::<_, Option<i64>>(column).map(Option::unwrap_or_default);
+                let of_row =
+                    |row: &Row<'_>| Ok(Revision([device, inode, number(row, 0)?, number(row, 1)?, number(row, 2)?]));
+                statement.query_row([session.header.id.to_string_lossy()], of_row).ok()
+            };
+            Some(sessions.iter().map(&mut revision).collect())
+        };
+        revisions().unwrap_or_else(|| vec![None; sessions.len()])
     }
 }
 

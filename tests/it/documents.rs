@@ -42,6 +42,7 @@ mirror! {
         #[serde(deserialize_with = "present")] bytes: Option<u64>,
         #[serde(deserialize_with = "present")] live: Option<bool>,
         persisted: bool,
+        cwd_exists: Option<bool>,
     }
     LongSession {
         session_id: String,
@@ -66,6 +67,8 @@ mirror! {
         #[serde(deserialize_with = "present")] last_prompt_at: Option<i64>,
         #[serde(deserialize_with = "present")] end_state: Option<String>,
         health: String,
+        cwd_exists: Option<bool>,
+        error: Option<Failure>,
     }
     Problem {
         kind: String,
@@ -126,6 +129,60 @@ mirror! {
         dangling_calls: Vec<String>,
         problems: Vec<Problem>,
     }
+    Latest { schema: String, #[serde(deserialize_with = "present")] session: Option<Session>, }
+    Status {
+        schema: String,
+        session: Session,
+        state: String,
+        completed: bool,
+        #[serde(deserialize_with = "present")] reason: Option<Value>,
+        #[serde(deserialize_with = "present")] error_code: Option<String>,
+        turns: u64,
+        #[serde(deserialize_with = "present")] open_turn: Option<u64>,
+        #[serde(deserialize_with = "present")] open_step: Option<u64>,
+        pending: u64,
+        #[serde(deserialize_with = "present")] live: Option<bool>,
+        #[serde(deserialize_with = "present")] last_seq: Option<u64>,
+        #[serde(deserialize_with = "present")] last_time: Option<i64>,
+    }
+    Trace {
+        schema: String,
+        target: Session,
+        ancestors: Vec<Session>,
+        descendants: Vec<Descendant>,
+        complete: bool,
+        root: Option<Session>,
+        unresolved_parent_id: Option<String>,
+    }
+    Descendant { session: Session, descendants: Vec<Descendant>, }
+    EventTrace {
+        schema: String,
+        session: Session,
+        target: Event,
+        replaced_by: Option<u64>,
+        replacement_chain: Vec<u64>,
+        replaced_event_seqs: Vec<u64>,
+        source_event_seqs: Vec<u64>,
+        derived_event_seqs: Vec<u64>,
+    }
+    Search { schema: String, items: Vec<SessionHit>, next_cursor: Option<String>, notes: Vec<Problem>, }
+    SearchSession {
+        schema: String,
+        session: Session,
+        items: Vec<Hit>,
+        next_cursor: Option<String>,
+        notes: Vec<Problem>,
+    }
+    SessionHit { session: Session, best_match: Hit, }
+    Hit {
+        seq: u64,
+        #[serde(rename = "type")] kind: String,
+        time: i64,
+        surface: Surface,
+        snippet: String,
+        matches: Vec<Span>,
+    }
+    Span { start: u64, end: u64, }
     Paths { schema: String, paths: Vec<PathOf>, }
     PathOf { session_id: String, path: String, }
     Prepared { schema: String, content: Vec<Text>, additional_context: Option<Context>, report: Vec<Report>, }
@@ -285,10 +342,49 @@ fn sessions_and_events() {
                 let seq = event.seq.to_string();
                 let window = ["sessions", "event", "--json", "--before", "50", "--id", id, &seq];
                 let _: Window = read(&home.run(&window).success());
+                let trace = home.run(&["sessions", "trace", "--json", id, &seq]).success();
+                let _: EventTrace = read(&trace);
             }
         }
     }
     assert!(read_whole > 20, "only {read_whole} documents");
+}
+
+#[test]
+fn how_sessions_stand_and_where_they_come_from() {
+    for home in homes() {
+        let paths: Paths = read(&home.run(&["sessions", "path", "--json"]).success());
+        let mut traced = 0;
+        for PathOf { session_id: id, .. } in &paths.paths {
+            let trace = home.run(&["sessions", "trace", "--json", "--id", id]);
+            if trace.status == Some(0) {
+                let _: Trace = read(&trace);
+                traced += 1;
+            }
+            let status = home.run(&["sessions", "status", "--json", "--id", id]);
+            if status.status == Some(0) {
+                let _: Status = read(&status);
+            }
+        }
+        assert!(traced > 0, "{traced}");
+        let latest: Latest = read(&home.run(&["sessions", "latest", "--json"]).success());
+        assert!(latest.session.is_some());
+    }
+    let none: Latest = read(&Sandbox::new().run(&["sessions", "latest", "--json"]).exits(1));
+    assert!(none.session.is_none());
+}
+
+#[test]
+fn hits() {
+    let home = Sandbox::with_data("cases/11");
+    let found: Search = read(&home.run(&["sessions", "search", "KEPT", "--json"]).success());
+    assert_eq!(found.items.len(), 1);
+    let within = ["sessions", "search", "KEPT", "--session", "latest", "--json"];
+    let within: SearchSession = read(&home.run(&within).success());
+    // Three messages hold the word.
+    assert_eq!(within.items.len(), 3);
+    let none: Search = read(&home.run(&["sessions", "search", "nowhere to be found", "--json"]).exits(1));
+    assert!(none.items.is_empty());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod hostile;
 mod layering;
 mod prepare;
 mod read_only;
+mod readme;
 mod reference;
 mod sessions;
 mod support;

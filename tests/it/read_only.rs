@@ -37,7 +37,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Entry> {
 }
 
 /// Every way to read a store.
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 30] = [
     &["sessions", "list"],
     &["sessions", "list", "--long"],
     &["sessions", "list", "--long", "--jsonl"],
@@ -54,6 +54,12 @@ const COMMANDS: [&[&str]; 24] = [
     &["sessions", "events", "latest", "--jsonl", "--salvage"],
     &["sessions", "events", "latest", "--raw"],
     &["sessions", "event", "latest", "0", "--after", "3"],
+    &["sessions", "latest"],
+    &["sessions", "status", "latest"],
+    &["sessions", "search", "a"],
+    &["sessions", "search", "a", "--session", "latest", "--jsonl"],
+    &["sessions", "trace", "latest"],
+    &["sessions", "trace", "latest", "1"],
     &["sessions", "check"],
     &["sessions", "check", "--strict", "--format", "text"],
     &["sessions", "path"],

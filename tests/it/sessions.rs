@@ -72,7 +72,9 @@ fn an_empty_store_is_no_error_and_a_missing_one_is() {
     let document = sandbox.run(&["sessions", "list", "--json"]).success().json();
     assert_eq!((&document["sessions"], &document["problems"]), (&json!([]), &json!([])));
     assert!(sandbox.run(&["sessions", "list", "--jsonl"]).success().stdout.is_empty());
-    assert!(sandbox.run(&["sessions", "list", "--format", "text"]).success().text().starts_with("no sessions in "));
+    // What a person is told is no data.
+    let text = sandbox.run(&["sessions", "list", "--format", "text"]).success();
+    assert!(text.stdout.is_empty() && text.stderr.contains("no sessions in "), "{text}");
     // A home in which dsh has not run yet.
     fs::remove_dir(sandbox.sessions()).unwrap();
     sandbox.run(&["sessions", "list", "--json"]).success();
@@ -365,6 +367,28 @@ fn an_event_is_shown_with_its_neighbours() {
     }
     event(&["other", "three"]).fails(2, "usage");
     event(&["other"]).fails(2, "usage");
+}
+
+#[test]
+fn a_session_or_an_event_is_traced() {
+    let sandbox = three();
+    let trace = |arguments: &[&str]| sandbox.run(&[&["sessions", "trace", "--json"], arguments].concat());
+    for arguments in [&["session-a1"][..], &["--id", "session-a1"], &["latest~2"]] {
+        let document = trace(arguments).success().json();
+        assert_eq!(document["target"]["sessionId"], "session-a1");
+        assert_eq!(document["descendants"][0]["session"]["sessionId"], "session-a2");
+        assert_eq!((&document["ancestors"], &document["complete"]), (&json!([]), &json!(true)));
+    }
+    let child = trace(&["session-a2"]).success().json();
+    assert_eq!(child["ancestors"][0]["sessionId"], "session-a1");
+    for arguments in [&["other", "3"][..], &["--id", "other", "3"], &["3", "--id", "other"]] {
+        let document = trace(arguments).success().json();
+        assert_eq!((&document["target"]["seq"], &document["target"]["surface"]), (&json!(3), &json!("current")));
+    }
+    trace(&["other", "99"]).fails(3, "SESSION_QUERY_EVENT_NOT_FOUND");
+    for bad in [&["other", "three"][..], &["other", "3", "4"], &["--id", "other", "3", "4"], &[]] {
+        trace(bad).fails(2, "usage");
+    }
 }
 
 /// A home with a good session, one with a bad row before the end, one whose generation nobody knows, and

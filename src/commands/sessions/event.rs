@@ -1,7 +1,7 @@
 //! `sessions event`: one event in full, and its neighbours.
 
 use crate::commands::Context;
-use crate::commands::select::OneSession;
+use crate::commands::select::SessionAndSeq;
 use crate::error::{Code, Failure};
 use crate::model::surface::Placement;
 use crate::output::documents::event::EventDocument;
@@ -17,12 +17,8 @@ const MAX_WINDOW: u64 = 50;
 #[derive(Debug, Args)]
 #[command(override_usage = "dshkit sessions event [OPTIONS] <SESSION|--id ID> <SEQ>")]
 pub struct EventArgs {
-    /// The session, unless --id names it, and the event's sequence number
-    #[arg(value_names = ["SESSION", "SEQ"], num_args = 1.., required = true)]
-    words: Vec<String>,
-    /// The session, by its id, even if that begins with a dash
-    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
-    id: Option<String>,
+    #[command(flatten)]
+    target: SessionAndSeq,
     /// So many events before it, at most 50
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
     before: i64,
@@ -31,22 +27,10 @@ pub struct EventArgs {
     after: i64,
 }
 
-impl EventArgs {
-    /// clap cannot tell an optional word from a required one behind it once an option stands between.
-    fn session_and_seq(&self) -> Result<(OneSession, u64), Failure> {
-        let (session, seq) = match (&self.id, &self.words[..]) {
-            (None, [session, seq]) => (OneSession::new(Some(session.clone()), None), seq),
-            (Some(id), [seq]) => (OneSession::new(None, Some(id.clone())), seq),
-            _ => return Err(Failure::new(Code::Usage, "a session and one sequence number are wanted")),
-        };
-        let seq = seq.parse().map_err(|_| Failure::new(Code::Usage, format!("{seq:?} is no sequence number")))?;
-        Ok((session, seq))
-    }
-}
-
 pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8> {
     let (before, after) = (window("before", args.before)?, window("after", args.after)?);
-    let (session, seq) = args.session_and_seq()?;
+    let (session, seq) = args.target.split()?;
+    let seq = seq.ok_or_else(|| Failure::new(Code::Usage, "the sequence number of an event is wanted"))?;
     let (corpus, catalog) = context.catalog()?;
     let record = session.find(&catalog)?;
     let first = seq.saturating_sub(before);

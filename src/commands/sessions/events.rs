@@ -6,12 +6,15 @@ use crate::corpus::{Corpus, Record};
 use crate::error::{Code, Failure};
 use crate::generations::{Item, Mode};
 use crate::model::event::Event;
+use crate::model::js_string::{JsStr, JsString};
+use crate::model::semantic_text::semantic_text;
 use crate::model::surface::Placement;
 use crate::output::documents::events::{EventRecord, SCHEMA, TroubleRecord};
 use crate::output::documents::problem::ProblemDocument;
 use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_lines};
 use crate::output::{Format, Output};
+use crate::query::filter::{EventClause, EventFacts, EventFilter, Range};
 use clap::{Args, ValueEnum};
 use std::collections::HashMap;
 use std::io;
@@ -30,6 +33,13 @@ pub struct EventsArgs {
     /// Only events from one seq to another, both included; either may be left out
     #[arg(long, value_name = "A..B")]
     seq: Option<String>,
+    /// Only events that this filter admits, in dsh's form: a JSON array of clauses. As in dsh, only
+    /// events that say something pass, whatever the clauses
+    #[arg(long, value_name = "JSON", conflicts_with = "raw")]
+    filter: Option<String>,
+    /// With the text that filters and searches look at
+    #[arg(long, conflicts_with = "raw")]
+    text: bool,
     /// With the whole event
     #[arg(long, conflicts_with = "raw")]
     full: bool,
@@ -40,7 +50,7 @@ pub struct EventsArgs {
 
 /// Where an event stands with regard to the surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Place {
+pub(super) enum Place {
     /// The model sees it
     Current,
     /// Something took its place
@@ -59,9 +69,13 @@ impl Place {
     }
 }
 
+/// The clause of a flag; none where the flag was not given.
+pub(super) fn surface_clause(places: &[Place]) -> Option<EventClause> {
+    (!places.is_empty()).then(|| EventClause::Surface(places.iter().map(|place| place.placement()).collect()))
+}
+
 pub(super) fn run(args: &EventsArgs, context: &mut Context) -> anyhow::Result<u8> {
-    let filter =
-        Filter { types: &args.types, surface: &args.surface, seq: args.seq.as_deref().map(seq_range).transpose()? };
+    let filter = Filter::of(args)?;
     let (corpus, catalog) = context.catalog()?;
     let record = args.session.find(&catalog)?;
     if args.raw {
@@ -88,7 +102,13 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> anyhow::Result<u8
         let printed = match item {
             Item::Event(event, _) => {
                 let placement = placements.get(&event.seq).copied().unwrap_or(Placement::LogOnly);
-                if filter.admits(event, placement) { printer.event(event, placement, args.full) } else { Ok(()) }
+                let text = if filter.reads_text || args.text { semantic_text(event) } else { JsString::default() };
+                if filter.admits(event, placement, &text) {
+                    let shown = args.text.then_some(&text).filter(|text| !text.is_empty());
+                    printer.event(event, placement, args.full, shown)
+                } else {
+                    Ok(())
+                }
             }
             Item::Trouble(fault) => {
                 let problem = fault.clone().into_problem(&record.stored.path, Some(record.id().clone()));
@@ -124,17 +144,28 @@ fn raw(corpus: &Corpus, record: &Record, output: &mut Output) -> anyhow::Result<
     Ok(0)
 }
 
-struct Filter<'a> {
-    types: &'a [String],
-    surface: &'a [Place],
-    seq: Option<(u64, u64)>,
+/// Which events, and whether telling takes their text.
+struct Filter {
+    events: EventFilter,
+    reads_text: bool,
 }
 
-impl Filter<'_> {
-    fn admits(&self, event: &Event<'_>, placement: Placement) -> bool {
-        (self.types.is_empty() || self.types.iter().any(|kind| event.kind == **kind))
-            && (self.surface.is_empty() || self.surface.iter().any(|place| place.placement() == placement))
-            && self.seq.is_none_or(|(from, to)| (from..=to).contains(&event.seq))
+impl Filter {
+    fn of(args: &EventsArgs) -> Result<Filter, Failure> {
+        let mut events = args.filter.as_deref().map(EventFilter::parse).transpose()?.unwrap_or_default();
+        if !args.types.is_empty() {
+            events.0.push(EventClause::Type(args.types.iter().map(|kind| JsStr::from(&**kind).into_owned()).collect()));
+        }
+        events.0.extend(surface_clause(&args.surface));
+        if let Some((from, to)) = args.seq.as_deref().map(seq_range).transpose()? {
+            events.0.push(EventClause::Seq(Range { from: Some(from as f64), to: Some(to as f64) }));
+        }
+        Ok(Filter { events, reads_text: args.filter.is_some() })
+    }
+
+    fn admits(&self, event: &Event<'_>, placement: Placement, text: &JsString) -> bool {
+        let facts = EventFacts { seq: event.seq, time: event.time, kind: &event.kind, placement, text };
+        !(self.reads_text && text.is_empty()) && self.events.admits(&facts)
     }
 }
 
@@ -167,8 +198,14 @@ impl<'o> Printer<'o> {
         Ok(Printer { output, format, session_id: Js::from(record.id()), is_first: true })
     }
 
-    fn event(&mut self, event: &Event<'_>, placement: Placement, is_full: bool) -> io::Result<()> {
-        let record = EventRecord::of(&self.session_id, event, placement, is_full);
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        placement: Placement,
+        is_full: bool,
+        text: Option<&JsString>,
+    ) -> io::Result<()> {
+        let record = EventRecord::of(&self.session_id, event, placement, is_full).text(text);
         match self.format {
             Format::Text => self.output.text_out().line(&record.line()),
             Format::Jsonl => self.output.record_out().write(&record),
@@ -183,7 +220,7 @@ impl<'o> Printer<'o> {
         let record = TroubleRecord { problem: ProblemDocument::from(problem) };
         match self.format {
             Format::Text => {
-                let line = crate::output::documents::problem::one_line(problem);
+                let line = problem.to_string();
                 let mut text = self.output.text_out();
                 let line = text.styled(crate::output::Style::Yellow, &format!("!! {}", visible(&line)));
                 text.line(&line)

@@ -1,6 +1,7 @@
 //! `dshkit/sessions.events/1`: printed as it is read, so there is no document in memory.
 
 use crate::model::event::Event;
+use crate::model::js_string::JsString;
 use crate::model::surface::Placement;
 use crate::output::json::{Js, RawJson};
 use crate::output::terminal_text::visible_js;
@@ -9,7 +10,8 @@ use serde::Serialize;
 /// The name of the document.
 pub const SCHEMA: &str = "dshkit/sessions.events/1";
 
-/// One event: `{sessionId, seq, type, time, surface}`, `synthetic` for a closer, `event` with `--full`.
+/// One event: `{sessionId, seq, type, time, surface}`, `synthetic` for a closer, `text` with `--text` where
+/// there is any, `event` with `--full`.
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRecord {
@@ -21,6 +23,8 @@ pub struct EventRecord {
     surface: &'static str,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     synthetic: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<Js>,
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<RawJson>,
 }
@@ -35,12 +39,18 @@ impl EventRecord {
             time: event.time,
             surface: placement.name(),
             synthetic: event.synthetic,
+            text: None,
             event: is_full.then(|| {
                 let mut text = String::new();
                 event.write_json(&mut text);
                 RawJson(text)
             }),
         }
+    }
+
+    /// The same record with the event's semantic text.
+    pub fn text(self, text: Option<&JsString>) -> EventRecord {
+        EventRecord { text: text.map(Js::from), ..self }
     }
 
     /// The same record with another placement, for events that are met before the surface is known.
@@ -58,6 +68,10 @@ impl EventRecord {
             self.surface,
             visible_js(&self.kind.0)
         );
+        if let Some(text) = &self.text {
+            line.push_str("  ");
+            line.push_str(&visible_js(&text.0));
+        }
         if let Some(event) = &self.event {
             line.push_str("  ");
             line.push_str(&crate::output::terminal_text::visible(&event.0));

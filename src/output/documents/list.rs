@@ -3,6 +3,7 @@
 use super::problem::ProblemDocument;
 use super::session::{LongFacts, SessionDocument};
 use crate::corpus::Record;
+use crate::error::Failure;
 use crate::model::problem::Problem;
 use crate::output::table::{self, Shrink};
 use crate::output::terminal_text::visible_js;
@@ -15,8 +16,18 @@ use std::io;
 pub struct Listed<'r> {
     /// The session.
     pub record: &'r Record,
-    /// With `--long`: what its log tells, if it could be read, and how it is.
-    pub long: Option<(Option<Overview>, &'static str)>,
+    /// Whether its working directory is there; `None` if it has none.
+    pub cwd_exists: Option<bool>,
+    /// With `--long`: what its log tells.
+    pub long: Option<Long>,
+}
+
+/// What a log tells, and how it is.
+pub struct Long {
+    /// What it tells, or why it could not be read.
+    pub read: Result<Overview, Failure>,
+    /// The kind of its gravest problem, or `ok`.
+    pub health: &'static str,
 }
 
 /// `{sessions, problems}`, newest session first.
@@ -26,22 +37,20 @@ pub struct ListDocument<'r> {
     problems: Vec<ProblemDocument>,
     #[serde(skip)]
     listed: &'r [Listed<'r>],
-    #[serde(skip)]
-    looked_at: String,
 }
 
 impl<'r> ListDocument<'r> {
-    /// The document of a listing; `looked_at` is named where there is nothing to list.
-    pub fn new(listed: &'r [Listed<'r>], problems: &[Problem], looked_at: String) -> ListDocument<'r> {
+    /// The document of a listing.
+    pub fn new(listed: &'r [Listed<'r>], problems: &[Problem]) -> ListDocument<'r> {
         let session = |listed: &Listed<'_>| match &listed.long {
-            None => SessionDocument::of(listed.record),
-            Some((overview, health)) => SessionDocument::long(listed.record, LongFacts::of(overview.as_ref(), health)),
+            None => SessionDocument::of(listed.record).cwd_exists(listed.cwd_exists),
+            Some(long) => SessionDocument::long(listed.record, LongFacts::of(&long.read, long.health))
+                .cwd_exists(listed.cwd_exists),
         };
         ListDocument {
             sessions: listed.iter().map(session).collect(),
             problems: problems.iter().map(ProblemDocument::from).collect(),
             listed,
-            looked_at,
         }
     }
 }
@@ -51,7 +60,7 @@ impl Document for ListDocument<'_> {
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         if self.listed.is_empty() {
-            return text.line(&format!("no sessions in {}", self.looked_at));
+            return Ok(());
         }
         let is_long = self.listed.iter().any(|listed| listed.long.is_some());
         let mut columns = vec![("SESSION", Shrink::No), ("CREATED", Shrink::No), ("V", Shrink::No)];
@@ -90,14 +99,15 @@ fn row(listed: &Listed<'_>, is_long: bool) -> Vec<String> {
     let mut cells =
         vec![visible_js(&header.id), time(header.created_at as i64), listed.record.stored.format_version.to_string()];
     if is_long {
-        let overview = listed.long.as_ref().and_then(|(overview, _)| overview.as_ref());
+        let overview = listed.long.as_ref().and_then(|long| long.read.as_ref().ok());
         let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
         cells.push(or_dash(overview.map(|overview| overview.turns.to_string())));
         cells.push(or_dash(overview.and_then(|overview| overview.end_state.as_ref()).map(|state| visible_js(state))));
-        cells.push(listed.long.as_ref().map_or("-", |(_, health)| health).to_owned());
+        cells.push(listed.long.as_ref().map_or("-", |long| long.health).to_owned());
         cells.push(or_dash(overview.and_then(|overview| overview.title.as_ref()).map(|title| visible_js(&title.text))));
     }
-    cells.push(header.cwd.as_ref().map_or_else(|| "-".to_owned(), |cwd| visible_js(cwd)));
+    let gone = if is_long && listed.cwd_exists == Some(false) { " (gone)" } else { "" };
+    cells.push(header.cwd.as_ref().map_or_else(|| "-".to_owned(), |cwd| format!("{}{gone}", visible_js(cwd))));
     cells
 }
 

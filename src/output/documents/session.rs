@@ -1,6 +1,8 @@
 //! A session's facts, as they stand in every document that names one.
 
+use super::error::ErrorFacts;
 use crate::corpus::Record;
+use crate::error::Failure;
 use crate::model::header::Seed;
 use crate::output::json::Js;
 use crate::projections::overview::Overview;
@@ -26,6 +28,8 @@ pub struct SessionDocument {
     bytes: Option<u64>,
     live: Option<bool>,
     persisted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cwd_exists: Option<bool>,
     #[serde(flatten)]
     long: Option<LongFacts>,
 }
@@ -40,11 +44,14 @@ pub struct LongFacts {
     last_prompt_at: Option<i64>,
     end_state: Option<Js>,
     health: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorFacts>,
 }
 
 impl LongFacts {
-    /// What a log tells: nothing if it could not be read, and how it is.
-    pub fn of(overview: Option<&Overview>, health: &'static str) -> LongFacts {
+    /// What a log tells, or why it could not be read, and how it is.
+    pub fn of(read: &Result<Overview, Failure>, health: &'static str) -> LongFacts {
+        let overview = read.as_ref().ok();
         let title = overview.and_then(|overview| overview.title.as_ref());
         LongFacts {
             title: title.map(|title| Js::from(&title.text)),
@@ -53,6 +60,7 @@ impl LongFacts {
             last_prompt_at: overview.and_then(|overview| overview.last_prompt_at),
             end_state: overview.and_then(|overview| overview.end_state.as_ref()).map(Js::from),
             health,
+            error: read.as_ref().err().map(ErrorFacts::of),
         }
     }
 }
@@ -82,8 +90,14 @@ impl SessionDocument {
             bytes: stored.bytes,
             live: record.live,
             persisted: true,
+            cwd_exists: None,
             long: None,
         }
+    }
+
+    /// The same, with whether the working directory is there, where somebody looked.
+    pub fn cwd_exists(self, cwd_exists: Option<bool>) -> SessionDocument {
+        SessionDocument { cwd_exists, ..self }
     }
 
     /// The facts of a record with what its log tells.

@@ -10,7 +10,7 @@ use std::thread;
 use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer, get_error_name};
 
 /// The longest line that is read, in bytes. dsh moves what is larger than 50 KB out of the log; this is
-/// a thousand times that, and keeps a hostile log from taking all memory.
+/// some thousands of times that, and keeps a hostile log from taking all memory.
 pub(super) const MAX_LINE: usize = 128 << 20;
 
 /// How much plain text goes from one thread to the other at a time.
@@ -144,6 +144,16 @@ pub(super) fn read_frames<E: Send>(
             Err(LinesError::TooLong(lines)) => Err(LinesError::TooLong(lines)),
         }
     })
+}
+
+/// Decodes the frames in part of a file on this thread, for callers that have one for each log.
+pub(super) fn read_frames_here<E>(
+    file: &mut File,
+    start: u64,
+    end: u64,
+    chunk: &mut ChunkSink<'_, E>,
+) -> Result<(), LinesError<E>> {
+    decode(file, start, end, Emit::WhenFull, &mut |text, _| chunk(text))
 }
 
 /// The reading thread has gone.

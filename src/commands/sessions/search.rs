@@ -1,0 +1,269 @@
+//! `sessions search`: where something was said.
+
+use super::events::{Place, surface_clause};
+use crate::commands::Context;
+use crate::commands::select;
+use crate::commands::session_filter::SessionFilterArgs;
+use crate::corpus::{Catalog, Corpus, Record};
+use crate::error::{Code, Failure};
+use crate::model::js_string::JsStr;
+use crate::model::problem::{Problem, ProblemKind};
+use crate::output::documents::problem::ProblemDocument;
+use crate::output::documents::search::{
+    HitDocument, NoteRecord, SearchDocument, SearchSessionDocument, SessionHitDocument, note_line,
+};
+use crate::output::documents::session::SessionDocument;
+use crate::output::terminal_text::visible_js;
+use crate::output::{Format, Output};
+use crate::query::cursor::{self, Binding};
+use crate::query::filter::{EventClause, EventFilter, SessionFilter};
+use crate::query::pattern::Pattern;
+use crate::query::search::{
+    DEFAULT_LIMIT, Extra, Found, Hit, MAX_LIMIT, Query, Wanted, rank_sessions, search_session, search_sessions,
+};
+use clap::Args;
+use std::io;
+use std::ops::ControlFlow;
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// The text to look for, as it stands; only white space and case may differ
+    #[arg(value_name = "QUERY", allow_hyphen_values = true)]
+    query: String,
+    /// Only in this session, and then every event that matches
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    #[command(flatten)]
+    sessions: SessionFilterArgs,
+    /// Only sessions that this filter admits, in dsh's form: a JSON array of clauses
+    #[arg(long, value_name = "JSON")]
+    session_filter: Option<String>,
+    /// Only events that this filter admits, in dsh's form
+    #[arg(long, value_name = "JSON")]
+    event_filter: Option<String>,
+    /// Only events of these types
+    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
+    types: Vec<String>,
+    /// Only events that stand there
+    #[arg(long, value_name = "PLACE", value_enum, value_delimiter = ',')]
+    surface: Vec<Place>,
+    /// At most so many, from 1 to 100 [default: 20]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    limit: Option<i64>,
+    /// The page that begins here: `nextCursor` of the page before, of the same request
+    #[arg(long, value_name = "CURSOR", allow_hyphen_values = true)]
+    cursor: Option<String>,
+    /// Also in the model's reasoning
+    #[arg(long)]
+    reasoning: bool,
+    /// Also in the titles of sessions
+    #[arg(long)]
+    titles: bool,
+}
+
+pub(super) fn run(args: &SearchArgs, context: &mut Context) -> anyhow::Result<u8> {
+    let sessions = args.sessions.resolve(args.session_filter.as_deref(), context)?;
+    let events = event_filter(args)?;
+    let request = Request {
+        query: Query {
+            pattern: Pattern::of_query(&args.query)?,
+            events,
+            extra: Extra { reasoning: args.reasoning, titles: args.titles },
+        },
+        sessions,
+        limit: limit(args.limit)?,
+    };
+    let (corpus, catalog) = context.catalog()?;
+    match &args.session {
+        Some(selector) => {
+            let record = catalog.select(&select::parse(selector)?)?;
+            in_session(&request, args.cursor.as_deref(), &corpus, record, context)
+        }
+        None => in_sessions(&request, args, &corpus, &catalog, context),
+    }
+}
+
+/// What is asked for, read and checked.
+struct Request {
+    query: Query,
+    sessions: SessionFilter,
+    limit: usize,
+}
+
+impl Request {
+    /// What a cursor of this request is bound to.
+    fn binding(&self, scope: &str, corpus: &Corpus, records: &[&Record]) -> Binding {
+        let extra = self.query.extra;
+        let revisions: Vec<_> =
+            records.iter().map(|record| (record.id(), &record.stored.path)).zip(corpus.revisions(records)).collect();
+        Binding {
+            request: cursor::digest(&(
+                scope,
+                self.query.pattern.normalized(),
+                self.sessions.canonical(),
+                self.query.events.canonical(),
+                self.limit,
+                extra,
+            )),
+            corpus: cursor::digest(&revisions),
+        }
+    }
+}
+
+fn event_filter(args: &SearchArgs) -> Result<EventFilter, Failure> {
+    let mut filter = args.event_filter.as_deref().map(EventFilter::parse_for_search).transpose()?.unwrap_or_default();
+    if !args.types.is_empty() {
+        filter.0.push(EventClause::Type(args.types.iter().map(|kind| JsStr::from(&**kind).into_owned()).collect()));
+    }
+    filter.0.extend(surface_clause(&args.surface));
+    Ok(filter)
+}
+
+fn limit(limit: Option<i64>) -> Result<usize, Failure> {
+    let Some(limit) = limit else { return Ok(DEFAULT_LIMIT) };
+    let valid = usize::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+    valid.ok_or_else(|| {
+        Failure::new(Code::InvalidLimit, format!("--limit must be a whole number from 1 to {MAX_LIMIT}, got {limit}"))
+    })
+}
+
+/// A page of something ranked, and the cursor of the next.
+fn page<T>(mut ranked: Vec<T>, offset: u64, limit: usize, binding: Binding) -> (Vec<T>, Option<String>) {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(ranked.len());
+    let end = start.saturating_add(limit).min(ranked.len());
+    let next = (end < ranked.len()).then(|| cursor::encode(binding, end as u64));
+    ranked.truncate(end);
+    (ranked.split_off(start), next)
+}
+
+fn in_session(
+    request: &Request,
+    cursor: Option<&str>,
+    corpus: &Corpus,
+    record: &Record,
+    context: &mut Context,
+) -> anyhow::Result<u8> {
+    let scope = format!("session {}", record.id().to_string_lossy());
+    let binding = request.binding(&scope, corpus, &[record]);
+    let offset = cursor.map_or(Ok(0), |cursor| cursor::decode(cursor, binding))?;
+    let admitted = request.sessions.admits(record);
+    let found = match (&record.stored.refusal, admitted) {
+        (_, false) => Found::default(),
+        (Some(refusal), true) => Found { hits: Vec::new(), problem: Some(refusal.clone()) },
+        (None, true) => search_session(corpus, record, &request.query, Wanted::All)?,
+    };
+    let notes: Vec<Problem> = found.problem.into_iter().collect();
+    warn(&mut context.output, &notes);
+    let is_empty = found.hits.is_empty();
+    let (hits, next_cursor) = page(found.hits, offset, request.limit, binding);
+    let document = SearchSessionDocument {
+        session: SessionDocument::of(record),
+        items: hits.iter().map(|hit| hit_document(hit, &request.query)).collect(),
+        next_cursor,
+        notes: notes.iter().map(ProblemDocument::from).collect(),
+    };
+    context.output.document(&document)?;
+    Ok(status(context, is_empty, &notes))
+}
+
+fn in_sessions(
+    request: &Request,
+    args: &SearchArgs,
+    corpus: &Corpus,
+    catalog: &Catalog,
+    context: &mut Context,
+) -> anyhow::Result<u8> {
+    let admitted: Vec<&Record> = catalog.records.iter().filter(|record| request.sessions.admits(record)).collect();
+    if context.output.format() == Format::Jsonl && args.limit.is_none() && args.cursor.is_none() {
+        return stream(request, corpus, &admitted, context);
+    }
+    let everything: Vec<&Record> = catalog.records.iter().collect();
+    let binding = request.binding("sessions", corpus, &everything);
+    let offset = args.cursor.as_deref().map_or(Ok(0), |cursor| cursor::decode(cursor, binding))?;
+    let (mut found, mut notes) = (Vec::new(), Vec::new());
+    search_sessions(corpus, &admitted, &request.query, &mut |record, result| {
+        let (hits, problem) = taken(record, result);
+        found.extend(hits.into_iter().map(|hit| (record, hit)));
+        notes.extend(problem);
+        ControlFlow::Continue(())
+    });
+    found.sort_by(|(a, a_hit), (b, b_hit)| rank_sessions((a, a_hit), (b, b_hit)));
+    notes.sort_by(|a, b| a.path.cmp(&b.path));
+    warn(&mut context.output, &notes);
+    let is_empty = found.is_empty();
+    let (found, next_cursor) = page(found, offset, request.limit, binding);
+    let document = SearchDocument {
+        items: found.iter().map(|(record, hit)| session_hit(record, hit, &request.query)).collect(),
+        next_cursor,
+        notes: notes.iter().map(ProblemDocument::from).collect(),
+    };
+    context.output.document(&document)?;
+    Ok(status(context, is_empty, &notes))
+}
+
+/// Prints every session that matches as it is found.
+fn stream(request: &Request, corpus: &Corpus, admitted: &[&Record], context: &mut Context) -> anyhow::Result<u8> {
+    let mut notes = Vec::new();
+    let mut is_empty = true;
+    let mut printed: io::Result<()> = Ok(());
+    search_sessions(corpus, admitted, &request.query, &mut |record, result| {
+        let (hits, problem) = taken(record, result);
+        for hit in &hits {
+            is_empty = false;
+            let item = session_hit(record, hit, &request.query);
+            printed = context.output.record_out().write(&item).and_then(|()| context.output.flush());
+        }
+        if let (Some(problem), Ok(())) = (&problem, &printed) {
+            let note = ProblemDocument::from(problem);
+            printed = context.output.record_out().write(&NoteRecord { note: &note });
+        }
+        notes.extend(problem);
+        if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    printed?;
+    warn(&mut context.output, &notes);
+    Ok(status(context, is_empty, &notes))
+}
+
+/// What was found in a session. One that the system would not let us read is a note like any other.
+fn taken(record: &Record, result: Result<Found, Failure>) -> (Vec<Hit>, Option<Problem>) {
+    match result {
+        Ok(found) => (found.hits, found.problem),
+        Err(failure) => {
+            let unreadable = || {
+                let mut problem = Problem::at(ProblemKind::Unreadable, &record.stored.path, failure.message.clone());
+                problem.session_id = Some(record.id().clone());
+                problem
+            };
+            (Vec::new(), Some(failure.problem.as_deref().cloned().unwrap_or_else(unreadable)))
+        }
+    }
+}
+
+fn session_hit(record: &Record, hit: &Hit, query: &Query) -> SessionHitDocument {
+    let header = &record.stored.header;
+    let cwd = header.cwd.as_ref().map_or_else(String::new, |cwd| format!("  {}", visible_js(cwd)));
+    SessionHitDocument {
+        session: SessionDocument::of(record),
+        best_match: hit_document(hit, query),
+        heading: format!("{}{cwd}", visible_js(&header.id)),
+    }
+}
+
+fn hit_document(hit: &Hit, query: &Query) -> HitDocument {
+    HitDocument::of(hit, &query.pattern.places_in(&hit.snippet))
+}
+
+fn warn(output: &mut Output, notes: &[Problem]) {
+    for note in notes {
+        output.warn(&note_line(note));
+    }
+}
+
+fn status(context: &Context, is_empty: bool, notes: &[Problem]) -> u8 {
+    match context.status_with_problems(!notes.is_empty()) {
+        0 if is_empty => Code::NothingFound.status(),
+        status => status,
+    }
+}
