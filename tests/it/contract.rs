@@ -268,7 +268,7 @@ fn a_closed_pipe_ends_quietly() {
     for arguments in commands {
         // Or there would be nothing to break off.
         assert!(sandbox.run(arguments).success().stdout.len() > 100_000, "{arguments:?}");
-        for bytes in [0, 1, 5000] {
+        for bytes in [0, 5000] {
             let mut command = sandbox.command();
             command.args(arguments);
             assert_eq!(with_closed_pipe(command, bytes), (Some(0), String::new()), "{arguments:?} {bytes}");
