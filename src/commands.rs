@@ -3,6 +3,7 @@
 //! A command decides nothing that a caller of the library could need. It resolves what was typed, asks
 //! the library, and hands the result to [`crate::output`].
 
+mod index;
 mod reference;
 mod select;
 mod session_filter;
@@ -32,6 +33,9 @@ pub enum Command {
     /// References: a session as background for another conversation
     #[command(subcommand)]
     Reference(reference::ReferenceCommand),
+    /// The search index of a store, which `sessions search --index` uses
+    #[command(subcommand)]
+    Index(index::IndexCommand),
 }
 
 /// What a command works with.
@@ -50,6 +54,7 @@ pub fn run(command: Command, context: &mut Context) -> anyhow::Result<u8> {
         Command::Uri(command) => uri::run(command, context),
         Command::Sessions(command) => sessions::run(command, context),
         Command::Reference(command) => reference::run(command, context),
+        Command::Index(command) => index::run(command, context),
     }
 }
 

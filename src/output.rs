@@ -5,6 +5,7 @@
 
 pub mod documents;
 pub mod json;
+pub mod progress;
 pub mod table;
 pub mod terminal_text;
 
@@ -221,6 +222,11 @@ impl Output {
         if !self.quiet {
             self.error_line(&format!("warning: {}", visible(message)));
         }
+    }
+
+    /// A progress bar, shown only on a terminal and only if the work takes a while.
+    pub fn progress(&self, message: &'static str) -> progress::Progress {
+        progress::Progress::new(message, self.env.stderr_is_terminal && !self.quiet)
     }
 
     /// Tells people what the output does not say.
