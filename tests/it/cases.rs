@@ -62,6 +62,20 @@ fn case_01_an_interrupted_turn_is_closed_on_reading() {
 }
 
 #[test]
+fn case_01_torn_logs_are_searched() {
+    let sandbox = Sandbox::with_data("cases/01");
+    for query in ["补一次历史数据", "SKU 77"] {
+        let found = sandbox.run(&["sessions", "search", query, "--json"]).success().json();
+        let mut ids: Vec<&Value> =
+            found["items"].as_array().unwrap().iter().map(|item| &item["session"]["sessionId"]).collect();
+        ids.sort_by_key(|id| id.to_string());
+        assert_eq!(ids, ["session-torn-large", "session-torn-small"], "{query}");
+        let within = ["sessions", "search", query, "--session", "session-torn-small", "--json"];
+        assert_eq!(sandbox.run(&within).success().json()["items"].as_array().unwrap().len(), 1, "{query}");
+    }
+}
+
+#[test]
 fn case_01_a_plain_line_without_its_end_is_not_read() {
     let sandbox = Sandbox::new();
     let path = sandbox.plain_log("torn", &[r#"{"type":"turn/start","seq":0,"time":1,"data":{"turn":1}}"#]);
@@ -518,4 +532,22 @@ fn case_11_the_transcript_shows_what_people_saw() {
     let text = sandbox.run(&["sessions", "show", "latest", "--format", "text"]).success();
     let heading = text.text().lines().find(|line| line.contains("seq 1 ")).unwrap();
     assert!(heading.contains("shadowed"), "{text}");
+}
+
+#[test]
+fn case_11_a_hit_says_where_it_stands() {
+    let sandbox = Sandbox::with_data("cases/11");
+    let expected: [(&[&str], u64, &str); 3] = [
+        (&["SHADOWED-Q1"], 1, "shadowed"),
+        (&["KEPT-A3"], 25, "current"),
+        // The call itself is recorded beside the message that makes it.
+        (&["bash", "--type", "tool/call"], 26, "log-only"),
+    ];
+    for (query, seq, surface) in expected {
+        let command = [&["sessions", "search", "--session", "latest", "--json"], query].concat();
+        let found = sandbox.run(&command).success().json();
+        let hits: Vec<Value> =
+            found["items"].as_array().unwrap().iter().map(|hit| json!([hit["seq"], hit["surface"]])).collect();
+        assert_eq!(hits, [json!([seq, surface])], "{query:?}");
+    }
 }

@@ -156,6 +156,26 @@ fn filters_print_lines_and_other_commands_json_where_no_terminal_is() {
 }
 
 #[test]
+fn an_index_changes_no_answer() {
+    for case in ["cases/01", "cases/07", "cases/10", "cases/11"] {
+        let sandbox = Sandbox::with_data(case);
+        // The first run makes the index, the second finds it, the third finds that it is gone.
+        for run in 0..3 {
+            for query in ["KEPT", "SKU 77", "补一次历史数据", "a", "换行", "is nowhere", "<tag>", "%", "\"quote\""]
+            {
+                let plain = sandbox.run(&["sessions", "search", "--json", "--", query]);
+                let indexed = sandbox.run(&["sessions", "search", "--json", "--index", "--", query]);
+                assert!(matches!(plain.status, Some(0 | 1)), "{plain}");
+                assert_eq!((plain.status, &plain.stdout), (indexed.status, &indexed.stdout), "{run}: {query}");
+            }
+            if run == 1 {
+                std::fs::remove_dir_all(sandbox.path("cache")).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
 fn errors_go_to_standard_error_alone() {
     let sandbox = home();
     let errors: [(&[&str], i32, &str); 6] = [

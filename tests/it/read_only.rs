@@ -37,7 +37,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Entry> {
 }
 
 /// Every way to read a store.
-const COMMANDS: [&[&str]; 30] = [
+const COMMANDS: [&[&str]; 35] = [
     &["sessions", "list"],
     &["sessions", "list", "--long"],
     &["sessions", "list", "--long", "--jsonl"],
@@ -58,6 +58,11 @@ const COMMANDS: [&[&str]; 30] = [
     &["sessions", "status", "latest"],
     &["sessions", "search", "a"],
     &["sessions", "search", "a", "--session", "latest", "--jsonl"],
+    &["index", "status"],
+    &["index", "build"],
+    &["sessions", "search", "a", "--index"],
+    &["index", "status"],
+    &["index", "clear"],
     &["sessions", "trace", "latest"],
     &["sessions", "trace", "latest", "1"],
     &["sessions", "check"],
