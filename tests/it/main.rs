@@ -1,8 +1,17 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
+mod cases;
+mod contract;
 mod corpora;
 mod damaged;
+mod documents;
 mod golden;
+mod hostile;
+mod layering;
 mod prepare;
+mod read_only;
 mod readme;
+mod reference;
+mod sessions;
 mod support;
+mod uri;
