@@ -4,4 +4,5 @@ mod corpora;
 mod damaged;
 mod golden;
 mod prepare;
+mod query;
 mod support;
