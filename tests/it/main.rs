@@ -5,4 +5,5 @@ mod damaged;
 mod golden;
 mod prepare;
 mod query;
+mod search;
 mod support;
