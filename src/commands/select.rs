@@ -27,6 +27,11 @@ pub(super) struct ManySessions {
 }
 
 impl OneSession {
+    /// One session, named by a selector or by its id.
+    pub(super) fn of(selector: Option<String>, id: Option<String>) -> OneSession {
+        OneSession { selector, id }
+    }
+
     /// The session meant.
     pub(super) fn find<'c>(&self, catalog: &'c Catalog) -> Result<&'c Record, Failure> {
         let named = read_dash(self.id.iter().chain(&self.selector).cloned().collect(), self.id.is_none())?;
