@@ -5,5 +5,6 @@ mod damaged;
 mod golden;
 mod prepare;
 mod query;
+mod query_cases;
 mod search;
 mod support;
