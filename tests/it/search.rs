@@ -5,7 +5,7 @@
 //! of dsh must come first, in its order and with its snippets; and whatever we find must be there.
 
 use crate::golden::queries;
-use crate::support::{Differences, read_json, record_of, run_in_store, shared};
+use crate::support::{Differences, Sandbox, read_json, record_of, run_in_store, shared};
 use dshkit::corpus::{Catalog, Corpus, Record};
 use dshkit::model::js_string::JsStr;
 use dshkit::model::uri;
@@ -15,6 +15,7 @@ use dshkit::query::search::{Extra, Hit, Query, Wanted, rank_sessions, search_ses
 use dshkit::query::snippet::snippet;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -305,4 +306,329 @@ fn every_hit_is_there_and_those_of_dsh_come_first_as_in_dsh() {
     assert!(equal >= 50 * files, "only {equal} hits could be compared with those of dsh");
     assert!(ours >= files && theirs >= 2 * files, "the two kinds of search differ in {ours} and {theirs} hits only");
     differences.none_of_at_least(100 * files);
+}
+
+/// A user's message as a row of a log, each a second after the one before.
+fn said(seq: u64, text: &str) -> String {
+    let data = json!({"role": "user", "id": format!("m{seq}"), "source": {"kind": "user"},
+        "content": [{"type": "text", "text": text}]});
+    json!({"type": "user/message", "seq": seq, "time": 1000 + seq * 1000, "data": data, "surfaceOp": "append"})
+        .to_string()
+}
+
+/// Writes a session in which these texts were said.
+fn session(sandbox: &Sandbox, id: &str, texts: &[&str]) -> PathBuf {
+    let rows: Vec<String> = texts.iter().zip(0..).map(|(text, seq)| said(seq, text)).collect();
+    sandbox.plain_log(id, &rows.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Searches, and gives what was found.
+#[track_caller]
+fn search(sandbox: &Sandbox, arguments: &[&str]) -> Value {
+    let outcome = sandbox.run(&[&["sessions", "search", "--json"], arguments].concat());
+    let document = outcome.json();
+    let status = i32::from(document["items"] == json!([]) && document["nextCursor"].is_null());
+    outcome.exits(status);
+    document
+}
+
+/// The ids of the sessions found, in code point order.
+#[track_caller]
+fn ids_found(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
+    let document = search(sandbox, arguments);
+    let id = |item: &Value| item["session"]["sessionId"].as_str().unwrap().to_owned();
+    let mut ids: Vec<String> = document["items"].as_array().unwrap().iter().map(id).collect();
+    ids.sort();
+    ids
+}
+
+/// The seqs of the events found in a session, strongest first.
+#[track_caller]
+fn seqs_found(sandbox: &Sandbox, arguments: &[&str]) -> Vec<u64> {
+    let document = search(sandbox, arguments);
+    document["items"].as_array().unwrap().iter().map(|item| item["seq"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn every_script_is_searched_by_its_characters() {
+    let sandbox = Sandbox::new();
+    let texts = [
+        ("simplified", "全文搜索引擎支持中文分词吗，请说明"),
+        ("traditional", "全文檢索說明：請說明繁體中文"),
+        ("kana", "カタカナとひらがなのテスト"),
+        ("halfwidth", "ｶﾀｶﾅ"),
+        ("hangul", "한국어 검색을 지원합니다"),
+        ("mixed", "用Rust写的CLI工具v2.0は速い"),
+        ("sharp-s", "Die Straße ist groß"),
+        ("capital-s", "DIE STRASSE"),
+        ("acute", "Le café est fermé"),
+        ("bare", "a cafe in town"),
+        ("decomposed", "cafe\u{301} again"),
+        ("fullwidth", "ＡＢＣ１２３"),
+        ("ascii", "abc123"),
+        ("emoji", "done 👍🏽 and 👩‍👩‍👧 ok"),
+        ("greek", "ὁ Σίσυφος καὶ ὁ ΟΔΥΣΣΕΥΣ"),
+        ("cyrillic", "Привет, МИР"),
+        ("turkish", "İstanbul ve ısı"),
+    ];
+    for (id, text) in texts {
+        session(&sandbox, id, &[text]);
+    }
+    let cases: &[(&str, &[&str])] = &[
+        // One character and two, at any place in a run of them.
+        ("搜", &["simplified"]),
+        ("搜索", &["simplified"]),
+        ("文搜", &["simplified"]),
+        ("中文", &["simplified", "traditional"]),
+        ("全文", &["simplified", "traditional"]),
+        // Simplified and traditional forms are different characters.
+        ("说明", &["simplified"]),
+        ("說明", &["traditional"]),
+        ("檢索", &["traditional"]),
+        ("检索", &[]),
+        ("カナ", &["kana"]),
+        ("ひらがな", &["kana"]),
+        ("かたかな", &[]),
+        ("カ", &["kana"]),
+        ("ｶﾅ", &["halfwidth"]),
+        ("검색", &["hangul"]),
+        ("색을", &["hangul"]),
+        ("국어 검", &["hangul"]),
+        ("ㄱ", &[]),
+        ("用rust写", &["mixed"]),
+        ("cli工具", &["mixed"]),
+        ("v2.0は", &["mixed"]),
+        // Case folds one character to one character.
+        ("straße", &["sharp-s"]),
+        ("STRAẞE", &["sharp-s"]),
+        ("STRASSE", &["capital-s"]),
+        ("strasse", &["capital-s"]),
+        ("σίσυφοσ", &["greek"]),
+        ("οδυσσευς", &["greek"]),
+        ("привет, мир", &["cyrillic"]),
+        ("i\u{307}stanbul", &[]),
+        ("İSTANBUL", &["turkish"]),
+        ("ISI", &[]),
+        // Diacritics and widths count, and so does how they are written.
+        ("café", &["acute"]),
+        ("CAFÉ", &["acute"]),
+        ("cafe\u{301}", &["decomposed"]),
+        ("cafe", &["bare", "decomposed"]),
+        ("abc123", &["ascii"]),
+        ("ａｂｃ", &["fullwidth"]),
+        ("👍", &["emoji"]),
+        ("👍🏽", &["emoji"]),
+        ("👩‍👧", &["emoji"]),
+        ("🏽 and", &["emoji"]),
+        ("👎", &[]),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(ids_found(&sandbox, &[query]), *expected, "{query}");
+    }
+}
+
+#[test]
+fn a_query_is_never_syntax() {
+    let sandbox = Sandbox::new();
+    let texts = [
+        ("a-operators", "this OR that AND NOT those"),
+        ("b-near", "NEAR(this that)"),
+        ("c-star", "a pre* b"),
+        ("d-sql", "'; DROP TABLE docs; --"),
+        ("e-quotes", "she said \"this is it\""),
+        ("f-regex", "a.b [a-z]+ (?i) \\d"),
+        ("g-flag", "pass --limit 3"),
+        ("h-decoy", "this and that prefix, axb, DROP, limit"),
+    ];
+    for (id, text) in texts {
+        session(&sandbox, id, &[text]);
+    }
+    let cases: &[(&str, &[&str])] = &[
+        ("this OR that", &["a-operators"]),
+        ("that this", &[]),
+        ("NEAR(this that)", &["b-near"]),
+        ("pre*", &["c-star"]),
+        ("'; DROP TABLE docs; --", &["d-sql"]),
+        ("--", &["d-sql", "g-flag"]),
+        ("--limit", &["g-flag"]),
+        ("\"this", &["e-quotes"]),
+        ("\"", &["e-quotes"]),
+        ("a.b", &["f-regex"]),
+        ("[a-z]+", &["f-regex"]),
+        ("\\d", &["f-regex"]),
+        ("%", &[]),
+        ("_", &[]),
+        // White space is any white space, where the query has some.
+        ("  this \n\u{3000} or\tTHAT ", &["a-operators"]),
+        ("thisor", &[]),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(ids_found(&sandbox, &["--", query]), *expected, "{query}");
+    }
+    // Without the two dashes too.
+    assert_eq!(ids_found(&sandbox, &["--limit 3"]), ["g-flag"]);
+}
+
+#[test]
+fn whole_words_come_before_parts_of_words() {
+    let sandbox = Sandbox::new();
+    let log =
+        session(&sandbox, "s", &["cats cats cats cats", "a cat", "cat cat, and more words", "concatenate", "the cat!"]);
+    // Two matches; then one each, the shorter first; then those within words, more of them first.
+    assert_eq!(seqs_found(&sandbox, &["--session", "s", "cat"]), [2, 1, 4, 0, 3]);
+    // Equal matches and lengths: the later first.
+    fs::write(&log, fs::read_to_string(&log).unwrap() + &said(5, "1 cat") + "\n").unwrap();
+    assert_eq!(seqs_found(&sandbox, &["--session", "s", "cat"]), [2, 5, 1, 4, 0, 3]);
+}
+
+#[test]
+fn snippets_are_whole_characters_around_the_match() {
+    let sandbox = Sandbox::new();
+    let filler = "😀é漢 \n\u{3000}字👩‍👧".repeat(60);
+    let texts = [
+        format!("{filler}needle"),
+        format!("needle{filler}"),
+        format!("{filler} Needle  and\n NEEDLE {filler}"),
+        "a short needle".to_owned(),
+    ];
+    session(&sandbox, "s", &texts.each_ref().map(String::as_str));
+    let document = search(&sandbox, &["--session", "s", "needle"]);
+    let items = document["items"].as_array().unwrap();
+    assert_eq!(items.len(), texts.len());
+    for item in items {
+        let text = &texts[item["seq"].as_u64().unwrap() as usize];
+        let snippet = item["snippet"].as_str().unwrap();
+        assert!(snippet.chars().count() <= 240, "{snippet}");
+        let normal = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(normal.contains(snippet.trim_matches('…')), "{snippet}");
+        assert_eq!(snippet.starts_with('…'), !normal.starts_with(snippet.trim_end_matches('…')), "{snippet}");
+        assert_eq!(snippet.ends_with('…'), !normal.ends_with(snippet.trim_start_matches('…')), "{snippet}");
+        // Matches are told in code points of the snippet.
+        let characters: Vec<char> = snippet.chars().collect();
+        let matches = item["matches"].as_array().unwrap();
+        assert_eq!(matches.len(), snippet.to_lowercase().matches("needle").count());
+        assert!(!matches.is_empty());
+        for place in matches {
+            let end = |key: &str| place[key].as_u64().unwrap() as usize;
+            let found: String = characters[end("start")..end("end")].iter().collect();
+            assert_eq!(found.to_lowercase(), "needle", "{snippet}");
+        }
+    }
+}
+
+#[test]
+fn reasoning_and_titles_are_searched_when_asked_for() {
+    let sandbox = Sandbox::new();
+    let assistant = json!({"type": "assistant/message", "seq": 1, "time": 3000, "surfaceOp": "append", "data": {
+        "turn": 1, "step": 1, "message": {"id": "m1", "role": "assistant", "source": {"kind": "model", "provider": "p", "model": "m"}, "content": [
+            {"type": "reasoning", "text": "a hidden thought"}, {"type": "text", "text": "a spoken word"}]}}});
+    let title = json!({"type": "session/title", "seq": 2, "time": 4000,
+        "data": {"title": "An invented heading", "source": "user"}});
+    sandbox.plain_log("s", &[&said(0, "hello"), &assistant.to_string(), &title.to_string()]);
+    let checked = sandbox.run(&["sessions", "check", "--json"]).success().json();
+    assert_eq!(checked["sessions"][0]["verdict"], "ok");
+    for scope in [&[][..], &["--session", "s"]] {
+        let found = |arguments: &[&str]| {
+            let document = search(&sandbox, &[scope, arguments].concat());
+            let seq = |item: &Value| item.get("bestMatch").unwrap_or(item)["seq"].as_u64().unwrap();
+            document["items"].as_array().unwrap().iter().map(seq).collect::<Vec<u64>>()
+        };
+        assert_eq!(found(&["spoken"]), [1]);
+        assert_eq!(found(&["hidden thought"]), [0; 0]);
+        assert_eq!(found(&["--titles", "hidden thought"]), [0; 0]);
+        assert_eq!(found(&["--reasoning", "hidden thought"]), [1]);
+        assert_eq!(found(&["invented heading"]), [0; 0]);
+        assert_eq!(found(&["--reasoning", "invented heading"]), [0; 0]);
+        assert_eq!(found(&["--titles", "invented heading"]), [2]);
+    }
+}
+
+#[test]
+fn a_damaged_log_is_searched_up_to_its_damage() {
+    let sandbox = Sandbox::new();
+    let path = session(&sandbox, "damaged", &["needle before", "plain", "needle behind", "the last needle"]);
+    session(&sandbox, "sound", &["a needle in a sound log"]);
+    let text = fs::read_to_string(&path).unwrap();
+    // The row of seq 1, in the middle of the log.
+    let garbled = text.replace("\"seq\":1,", "\"seq\":{,");
+    assert_ne!(garbled, text);
+    fs::write(&path, &garbled).unwrap();
+
+    let document = search(&sandbox, &["needle"]);
+    let best: Vec<Value> = document["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| json!([item["session"]["sessionId"], item["bestMatch"]["seq"]]))
+        .collect();
+    assert_eq!(best, [json!(["damaged", 0]), json!(["sound", 0])]);
+    let notes = document["notes"].as_array().unwrap();
+    assert_eq!(notes.len(), 1);
+    assert_eq!(notes[0]["sessionId"], "damaged");
+    assert!(notes[0]["path"].as_str().unwrap().ends_with("damaged/session.jsonl"));
+    // Behind the damage nothing is searched, and the note says why nothing may have been found.
+    for nothing in ["behind", "last"] {
+        let document = search(&sandbox, &[nothing]);
+        assert_eq!((&document["items"], &document["notes"][0]["sessionId"]), (&json!([]), &json!("damaged")));
+    }
+    let document = search(&sandbox, &["--session", "damaged", "needle"]);
+    assert_eq!((&document["items"][0]["seq"], &document["items"][1]), (&json!(0), &json!(null)));
+    assert_eq!(document["notes"][0]["sessionId"], "damaged");
+    assert_eq!(search(&sandbox, &["--session", "sound", "needle"])["notes"], json!([]));
+
+    let strict = sandbox.run(&["sessions", "search", "--json", "--strict", "needle"]).exits(6);
+    assert_eq!(strict.json()["items"].as_array().unwrap().len(), 2);
+    assert!(strict.stderr.contains("not all was searched"), "{strict}");
+    sandbox.run(&["sessions", "search", "--json", "--strict", "--session", "damaged", "needle"]).exits(6);
+    sandbox.run(&["sessions", "search", "--json", "--strict", "--session", "sound", "needle"]).success();
+    // A stream has the note as a record.
+    let records = sandbox.run(&["sessions", "search", "--jsonl", "needle"]).success().records();
+    let notes: Vec<&Value> = records.iter().filter_map(|record| record.get("note")).collect();
+    assert_eq!((records.len(), notes.len()), (3, 1));
+    assert_eq!(notes[0]["sessionId"], "damaged");
+}
+
+#[test]
+fn a_stream_has_the_hits_of_a_page() {
+    let sandbox = Sandbox::new();
+    let ids: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
+    for (id, number) in ids.iter().zip(0..) {
+        let text = if number % 2 == 0 { "has the needle".to_owned() } else { format!("{number} of hay") };
+        session(&sandbox, id, &[&text, &text]);
+    }
+    let page = search(&sandbox, &["needle"]);
+    let sorted = |items: &[Value]| {
+        let mut items: Vec<String> = items.iter().map(Value::to_string).collect();
+        items.sort();
+        items
+    };
+    let items = sorted(page["items"].as_array().unwrap());
+    assert_eq!(items.len(), 15);
+    let mut streamed = sandbox.run(&["sessions", "search", "--jsonl", "needle"]).success().records();
+    for record in &mut streamed {
+        record.as_object_mut().unwrap().remove("schema");
+    }
+    assert_eq!(sorted(&streamed), items);
+    // With a limit there is an order, and the cursor of the next page comes last.
+    let page = search(&sandbox, &["--limit", "4", "needle"]);
+    let records = sandbox.run(&["sessions", "search", "--jsonl", "--limit", "4", "needle"]).success().records();
+    let found = |items: &[Value]| -> Vec<String> {
+        items.iter().map(|item| item["session"]["sessionId"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(found(&records[..4]), ["s00", "s02", "s04", "s06"]);
+    assert_eq!(found(page["items"].as_array().unwrap()), ["s00", "s02", "s04", "s06"]);
+    assert_eq!((records.len(), &records[4]["nextCursor"]), (5, &page["nextCursor"]));
+    sandbox.run(&["sessions", "search", "--jsonl", "no such text"]).exits(1);
+}
+
+#[test]
+fn a_page_names_its_session_even_without_hits() {
+    let sandbox = Sandbox::new();
+    session(&sandbox, "quiet", &["nothing here"]);
+    let outcome = sandbox.run(&["sessions", "search", "--json", "--session", "quiet", "needle"]).exits(1);
+    let document = outcome.json();
+    assert_eq!(document["session"]["sessionId"], "quiet");
+    assert_eq!((&document["items"], &document["notes"]), (&json!([]), &json!([])));
+    assert!(document.get("nextCursor").is_none());
+    assert_eq!(search(&sandbox, &["needle"])["items"], json!([]));
 }
