@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 /// Works on the session stores of DeepSeek Harness (dsh) from a shell
 #[derive(Debug, Parser)]
-#[command(name = "dshkit", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(name = "dshkit", version, about, propagate_version = true)]
 #[command(after_help = "Wherever a session is named, an id will do, or the beginning of one, a dsh-session: URI, \
 a Markdown mention, the path of a log, `latest`, `latest~N`, or `-` to read names from standard input.")]
 pub struct Cli {

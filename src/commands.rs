@@ -3,6 +3,7 @@
 //! A command decides nothing that a caller of the library could need. It resolves what was typed, asks
 //! the library, and hands the result to [`crate::output`].
 
+mod index;
 mod reference;
 mod select;
 mod session_filter;
@@ -16,6 +17,7 @@ use crate::env::Env;
 use crate::error::{Code, Failure};
 use crate::generations::Mode;
 use crate::output::Output;
+use crate::stores::sqlite::SqliteStore;
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -31,6 +33,9 @@ pub enum Command {
     /// References: a session as background for another conversation
     #[command(subcommand)]
     Reference(reference::ReferenceCommand),
+    /// The search index of a store, which `sessions search --index` uses
+    #[command(subcommand)]
+    Index(index::IndexCommand),
 }
 
 /// What a command works with.
@@ -49,6 +54,7 @@ pub fn run(command: Command, context: &mut Context) -> anyhow::Result<u8> {
         Command::Uri(command) => uri::run(command, context),
         Command::Sessions(command) => sessions::run(command, context),
         Command::Reference(command) => reference::run(command, context),
+        Command::Index(command) => index::run(command, context),
     }
 }
 
@@ -64,6 +70,14 @@ impl Context {
             let store = self.env.expand_home(store.clone());
             if !store.exists() {
                 return Err(Failure::new(Code::Io, format!("there is no store at {}", store.display())));
+            }
+            if store.is_file() && !SqliteStore::is_database(&store) {
+                let message = format!("{} is neither a sessions directory nor a session database", store.display());
+                return Err(Failure::new(Code::Io, message));
+            }
+            if store.join("sessions").is_dir() {
+                let message = format!("{} is a DSH home and no sessions directory", store.display());
+                return Err(Failure::new(Code::Usage, message).hint("name it with --home"));
             }
             return Ok(store);
         }

@@ -13,6 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Env {
     /// The user's home directory.
     pub home: Option<PathBuf>,
+    /// The user's cache directory: `XDG_CACHE_HOME` if it is absolute, else `.cache` in the home directory.
+    pub cache: Option<PathBuf>,
     /// `DSH_HOME`, if it says anything.
     pub dsh_home: Option<PathBuf>,
     /// `NO_COLOR` is set.
@@ -38,8 +40,11 @@ impl Env {
     pub fn of_process() -> Env {
         let text = |name| env::var_os(name).filter(|value| !is_blank(value));
         let stdout_is_terminal = std::io::stdout().is_terminal();
+        let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        let cache = text("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
         Env {
-            home: env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            cache: cache.or_else(|| home.as_ref().map(|home| home.join(".cache"))),
+            home,
             dsh_home: text("DSH_HOME").map(PathBuf::from),
             no_color: text("NO_COLOR").is_some(),
             force_color: text("CLICOLOR_FORCE").is_some_and(|value| value != "0"),

@@ -1,8 +1,7 @@
 //! dshkit works on the session stores of DeepSeek Harness (`dsh`) from a shell.
 //!
 //! The library exists for the program, its tests and its fuzz targets; it promises nothing to others.
-//! Modules stand here from the inside out: each may use those above it, none those below
-//! (ARCHITECTURE.md has the map, `tests/it/layering.rs` the check).
+//! Which module may use which is in ARCHITECTURE.md, and `tests/it/layering.rs` checks it.
 
 pub mod cli;
 pub mod commands;

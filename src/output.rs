@@ -5,6 +5,7 @@
 
 pub mod documents;
 pub mod json;
+pub mod progress;
 pub mod table;
 pub mod terminal_text;
 
@@ -223,15 +224,27 @@ impl Output {
         }
     }
 
+    /// A progress bar, shown only on a terminal and only if the work takes a while.
+    pub fn progress(&self, message: &'static str) -> progress::Progress {
+        progress::Progress::new(message, self.env.stderr_is_terminal && !self.quiet)
+    }
+
+    /// Tells people what the output does not say.
+    pub fn note(&mut self, message: &str) {
+        if !self.quiet && self.format() == Format::Text {
+            self.error_line(&visible(message));
+        }
+    }
+
     /// Tells of a problem of a store that does not stop the work.
     pub fn warn_problem(&mut self, problem: &Problem) {
-        self.warn(&documents::problem::one_line(problem));
+        self.warn(&problem.to_string());
     }
 
     /// Tells of a failure, in the form the format asks for.
     pub fn failure(&mut self, failure: &Failure) {
         let _ = self.out.flush();
-        if self.format() == Format::Text || self.format.is_none() && self.env.stderr_is_terminal {
+        if self.fails_in_text() {
             self.error_line(&format!("error: {}", visible(&failure.message)));
             for candidate in &failure.candidates {
                 self.error_line(&format!("  {}", visible(candidate)));
@@ -244,6 +257,11 @@ impl Output {
         }
     }
 
+    /// Whether errors are for people: where output is, or where nobody said and they would see it.
+    fn fails_in_text(&self) -> bool {
+        self.format() == Format::Text || self.format.is_none() && self.env.stderr_is_terminal
+    }
+
     /// Prints what the command line parser says: help to the one, errors to the other.
     pub fn usage(&mut self, error: &clap::Error) -> u8 {
         if !error.use_stderr() {
@@ -251,12 +269,14 @@ impl Output {
             let _ = self.out.flush();
             return 0;
         }
-        if matches!(self.format, Some(Format::Json | Format::Jsonl)) {
-            let text = error.render().to_string();
-            let message = text.trim_start_matches("error: ").lines().next().unwrap_or_default().to_owned();
-            self.failure(&Failure::new(Code::Usage, message));
+        let text = error.render().to_string();
+        if self.fails_in_text() {
+            self.error_line(text.trim_end());
         } else {
-            self.error_line(error.render().to_string().trim_end());
+            // What is wrong comes before the first blank line, the usage after it.
+            let wrong = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
+            let words: Vec<&str> = wrong.split_whitespace().collect();
+            self.failure(&Failure::new(Code::Usage, words.join(" ")).hint("`--help` shows what can be said"));
         }
         Code::Usage.status()
     }

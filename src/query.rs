@@ -5,6 +5,8 @@
 
 pub mod cursor;
 pub mod filter;
+mod grams;
+pub mod index;
 pub mod lineage;
 pub mod pattern;
 pub mod prefilter;

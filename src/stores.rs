@@ -98,16 +98,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Io { path, source } => write!(f, "could not read {}: {source}", path.display()),
-            ReadError::Refused(problem) => {
-                write!(f, "{}: {}", problem.kind, problem.message)?;
-                let places = [("byte", problem.byte), ("line", problem.line), ("seq", problem.seq)];
-                for (name, place) in places {
-                    if let Some(place) = place {
-                        write!(f, ", {name} {place}")?;
-                    }
-                }
-                write!(f, " ({})", problem.path.display())
-            }
+            ReadError::Refused(problem) => problem.fmt(f),
         }
     }
 }

@@ -86,7 +86,8 @@ fn read_dash(named: Vec<String>, reads_dash: bool) -> Result<Vec<String>, Failur
 }
 
 impl Context {
-    /// The sessions there are; problems among them are told as warnings, unless the command prints them.
+    /// The corpus and the sessions in it. Problems of the store are told by commands that are about all of
+    /// it; who asks for one session hears of that one's.
     pub(super) fn catalog(&mut self) -> Result<(crate::corpus::Corpus, Catalog), Failure> {
         let corpus = self.corpus()?;
         let catalog = corpus.catalog()?;

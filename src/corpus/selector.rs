@@ -80,7 +80,11 @@ impl Catalog {
                 let found: Vec<&Record> = self.records.iter().filter(begin).collect();
                 match found[..] {
                     [record] => Ok(record),
-                    [] => Err(not_found(id)),
+                    [] => match id.to_str().map(Path::new).filter(|path| path.exists()) {
+                        Some(path) => self.by_path(path),
+                        None => Err(not_found(id)),
+                    },
+                    [first, ..] if found.iter().all(|record| record.id() == first.id()) => self.exactly(first.id()),
                     _ => Err(ambiguous(&format!("{id:?} begins the ids of {} sessions", found.len()), &found)),
                 }
             }

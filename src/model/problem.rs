@@ -155,6 +155,19 @@ impl Problem {
     }
 }
 
+/// One line: kind, place, sentence.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.path.display())?;
+        for (name, place) in [("byte", self.byte), ("line", self.line), ("seq", self.seq)] {
+            if let Some(place) = place {
+                write!(f, ", {name} {place}")?;
+            }
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
 fn is_unsupported(kind: ProblemKind) -> bool {
     matches!(kind, ProblemKind::UnsupportedVersion | ProblemKind::UnknownEvent)
 }

@@ -7,6 +7,7 @@ pub mod check;
 pub mod error;
 pub mod event;
 pub mod events;
+pub mod index;
 pub mod latest;
 pub mod list;
 pub mod path;

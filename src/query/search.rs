@@ -10,10 +10,11 @@ use super::snippet::{SNIPPET_LENGTH, snippet};
 use crate::corpus::{Corpus, Record};
 use crate::error::{Code, Failure};
 use crate::model::event::{Event, is_surface_type};
-use crate::model::js_string::{JsStr, JsString};
+use crate::model::js_string::JsString;
 use crate::model::problem::{Problem, ProblemKind};
 use crate::model::semantic_text::{reasoning_text, semantic_text, title_text};
 use crate::model::surface::{Placement, Replacement};
+use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -104,19 +105,67 @@ pub struct Found {
     pub problem: Option<Problem>,
 }
 
-/// The text of an event that is searched, as it is compared and shown: what dsh uses as marks in it, and
-/// NUL, are U+FFFD.
-pub fn document_text(event: &Event<'_>, extra: Extra) -> String {
-    let mut text = semantic_text(event);
-    let reasoning = if extra.reasoning { reasoning_text(event) } else { JsString::default() };
-    let title = if extra.titles { title_text(event) } else { JsString::default() };
-    for more in [reasoning, title] {
-        if !more.is_empty() {
-            text = if text.is_empty() { more } else { JsStr::join([text, more], "\n") };
+/// What of an event is searched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The event's seq.
+    pub seq: u64,
+    /// When it was recorded, in milliseconds since the epoch.
+    pub time: i64,
+    /// Its type.
+    pub kind: JsString,
+    /// Whether it has a place on the surface.
+    pub is_on_surface: bool,
+    /// Its semantic text.
+    pub text: String,
+    /// The reasoning in it.
+    pub reasoning: String,
+    /// The title it sets.
+    pub title: String,
+}
+
+impl Document {
+    /// What of an event can be searched; `None` for an event that says nothing at all.
+    pub fn of(event: &Event<'_>, extra: Extra) -> Option<Document> {
+        let text = semantic_text(event);
+        let reasoning = if extra.reasoning { reasoning_text(event) } else { JsString::default() };
+        let title = if extra.titles { title_text(event) } else { JsString::default() };
+        if text.is_empty() && reasoning.is_empty() && title.is_empty() {
+            return None;
         }
+        Some(Document {
+            seq: event.seq,
+            time: event.time,
+            kind: event.kind.clone().into_owned(),
+            is_on_surface: event.surface_op.is_some() && is_surface_type(&event.kind),
+            text: without_marks(&text),
+            reasoning: without_marks(&reasoning),
+            title: without_marks(&title),
+        })
     }
-    let text = searchable(&text);
-    text.replace(['\0', '\u{FDD0}', '\u{FDD1}'], "\u{FFFD}")
+
+    /// The text that is searched.
+    pub fn searched(&self, extra: Extra) -> Cow<'_, str> {
+        let mut text = Cow::Borrowed(&*self.text);
+        for more in [(extra.reasoning, &self.reasoning), (extra.titles, &self.title)] {
+            match more {
+                (true, more) if text.is_empty() => text = Cow::Borrowed(more),
+                (true, more) if !more.is_empty() => text = Cow::Owned(format!("{text}\n{more}")),
+                _ => {}
+            }
+        }
+        text
+    }
+}
+
+/// A text as it is compared and shown: NUL, and what dsh uses as marks, are U+FFFD.
+fn without_marks(text: &JsString) -> String {
+    let text = searchable(text);
+    if text.contains(['\0', '\u{FDD0}', '\u{FDD1}']) {
+        text.replace(['\0', '\u{FDD0}', '\u{FDD1}'], "\u{FFFD}")
+    } else {
+        text.into_owned()
+    }
 }
 
 /// Searches one session. A damaged log is searched up to its damage, which is then told.
@@ -134,7 +183,7 @@ pub fn search_session(corpus: &Corpus, record: &Record, query: &Query, wanted: W
             // Events behind the damage were never part of the log.
             let end = problem.seq.unwrap_or(u64::MAX);
             let mut collector = Collector::new(query, wanted, end);
-            let _ = corpus.read(record, &mut |event, replaced| collector.take(event, replaced));
+            let _ = corpus.read(record, &mut |event, replaced| collector.take_event(event, replaced));
             Ok(Found { hits: collector.finish(), problem: Some(problem.clone()) })
         }
     }
@@ -142,7 +191,7 @@ pub fn search_session(corpus: &Corpus, record: &Record, query: &Query, wanted: W
 
 fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted, end: u64) -> Result<Vec<Hit>, Failure> {
     let mut collector = Collector::new(query, wanted, end);
-    let summary = corpus.read(record, &mut |event, replaced| collector.take(event, replaced))?;
+    let summary = corpus.read(record, &mut |event, replaced| collector.take_event(event, replaced))?;
     if let Err(error) = summary.finished.surface {
         let mut failure = Failure::new(Code::InvalidSurface, error.to_string());
         let mut problem = Problem::at(ProblemKind::InvalidSurface, &record.stored.path, error.message);
@@ -154,8 +203,8 @@ fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted, end:
     Ok(collector.finish())
 }
 
-/// Takes in the events of a log and keeps what matches.
-struct Collector<'q> {
+/// Takes in what a log says and keeps what matches.
+pub(super) struct Collector<'q> {
     query: &'q Query,
     /// The clauses that can be tested at once; where an event stands is known only at the end.
     events: EventFilter,
@@ -168,7 +217,7 @@ struct Collector<'q> {
 }
 
 impl<'q> Collector<'q> {
-    fn new(query: &'q Query, wanted: Wanted, end: u64) -> Collector<'q> {
+    pub(super) fn new(query: &'q Query, wanted: Wanted, end: u64) -> Collector<'q> {
         let (places, rest): (Vec<EventClause>, _) =
             query.events.0.iter().cloned().partition(|clause| matches!(clause, EventClause::Surface(_)));
         let admitted = |placement: &Placement| {
@@ -187,46 +236,52 @@ impl<'q> Collector<'q> {
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, replaced: Option<&Replacement>) {
+    fn take_event(&mut self, event: &Event<'_>, replaced: Option<&Replacement>) {
         if event.seq >= self.end {
             return;
         }
         if let Some(replaced) = replaced {
-            self.removed.extend(&replaced.removed);
+            self.shadow(&replaced.removed);
         }
-        let text = document_text(event, self.query.extra);
-        if text.is_empty() {
-            return;
+        if let Some(document) = Document::of(event, self.query.extra) {
+            self.take(&document);
         }
+    }
+
+    /// Events that something took the place of.
+    pub(super) fn shadow(&mut self, seqs: &[u64]) {
+        self.removed.extend(seqs);
+    }
+
+    pub(super) fn take(&mut self, document: &Document) {
+        let text = document.searched(self.query.extra);
         let Some(occurrences) = self.query.pattern.count_in(&text) else { return };
-        let is_on_surface = event.surface_op.is_some() && is_surface_type(&event.kind);
-        let placement = if is_on_surface { Placement::Current } else { Placement::LogOnly };
-        let facts =
-            EventFacts { seq: event.seq, time: event.time, kind: &event.kind, placement, text: &JsString::default() };
-        if !self.events.admits(&facts) {
+        let placement = if document.is_on_surface { Placement::Current } else { Placement::LogOnly };
+        let nothing = JsString::default();
+        let Document { seq, time, kind, .. } = document;
+        if !self.events.admits(&EventFacts { seq: *seq, time: *time, kind, placement, text: &nothing }) {
             return;
         }
         let hit = Hit {
-            seq: event.seq,
-            kind: event.kind.clone().into_owned(),
-            time: event.time,
+            seq: *seq,
+            kind: kind.clone(),
+            time: *time,
             placement,
             occurrences,
             length: text.chars().count() as u64,
             snippet: String::new(),
         };
+        let with_snippet = |hit| Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit };
         // Where an event stands is no part of the ranking, so unless it is asked for, one hit is enough.
         let keeps_one = self.keeps_best && !self.has_placements;
         match self.hits.first_mut() {
             Some(best) if keeps_one && best.rank(&hit) == Ordering::Less => {}
-            Some(best) if keeps_one => {
-                *best = Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit }
-            }
-            _ => self.hits.push(Hit { snippet: snippet(&text, occurrences.start, SNIPPET_LENGTH), ..hit }),
+            Some(best) if keeps_one => *best = with_snippet(hit),
+            _ => self.hits.push(with_snippet(hit)),
         }
     }
 
-    fn finish(mut self) -> Vec<Hit> {
+    pub(super) fn finish(mut self) -> Vec<Hit> {
         for hit in &mut self.hits {
             if self.removed.contains(&hit.seq) {
                 hit.placement = Placement::Shadowed;

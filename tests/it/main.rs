@@ -6,5 +6,6 @@ mod golden;
 mod prepare;
 mod query;
 mod query_cases;
+mod readme;
 mod search;
 mod support;

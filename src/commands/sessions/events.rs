@@ -213,7 +213,7 @@ impl<'o> Printer<'o> {
         let record = TroubleRecord { problem: ProblemDocument::from(problem) };
         match self.format {
             Format::Text => {
-                let line = crate::output::documents::problem::one_line(problem);
+                let line = problem.to_string();
                 let mut text = self.output.text_out();
                 let line = text.styled(crate::output::Style::Yellow, &format!("!! {}", visible(&line)));
                 text.line(&line)

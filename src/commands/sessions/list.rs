@@ -41,7 +41,14 @@ pub(super) fn run(args: &ListArgs, context: &mut Context) -> anyhow::Result<u8> 
             context.output.warn_problem(problem);
         }
     }
-    let document = ListDocument::new(&listed, &problems, corpus.path().display().to_string());
+    if listed.is_empty() {
+        let place = corpus.path().display();
+        context.output.note(&match catalog.records.len() {
+            0 => format!("no sessions in {place}"),
+            held => format!("none of the {held} sessions in {place} is wanted"),
+        });
+    }
+    let document = ListDocument::new(&listed, &problems);
     context.output.document(&document)?;
     Ok(context.status_with_problems(!problems.is_empty()))
 }

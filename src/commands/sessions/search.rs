@@ -17,11 +17,13 @@ use crate::output::terminal_text::visible_js;
 use crate::output::{Format, Output};
 use crate::query::cursor::{self, Binding};
 use crate::query::filter::{EventClause, EventFilter, SessionFilter};
+use crate::query::index::{Index, search_indexed};
 use crate::query::pattern::Pattern;
 use crate::query::search::{
     DEFAULT_LIMIT, Extra, Found, Hit, MAX_LIMIT, Query, Wanted, rank_sessions, search_session, search_sessions,
 };
 use clap::Args;
+use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -60,6 +62,10 @@ pub struct SearchArgs {
     /// Also in the titles of sessions
     #[arg(long)]
     titles: bool,
+    /// Make the search index or bring it up to date, and use it; it changes how long this takes and
+    /// nothing else
+    #[arg(long)]
+    index: bool,
 }
 
 pub(super) fn run(args: &SearchArgs, context: &mut Context) -> anyhow::Result<u8> {
@@ -175,14 +181,16 @@ fn in_sessions(
     context: &mut Context,
 ) -> anyhow::Result<u8> {
     let admitted: Vec<&Record> = catalog.records.iter().filter(|record| request.sessions.admits(record)).collect();
+    let searcher =
+        Searcher { corpus, records: &admitted, query: &request.query, index: index(args, corpus, catalog, context) };
     if context.output.format() == Format::Jsonl && args.limit.is_none() && args.cursor.is_none() {
-        return stream(request, corpus, &admitted, context);
+        return stream(&searcher, context);
     }
     let everything: Vec<&Record> = catalog.records.iter().collect();
     let binding = request.binding("sessions", corpus, &everything);
     let offset = args.cursor.as_deref().map_or(Ok(0), |cursor| cursor::decode(cursor, binding))?;
     let (mut found, mut notes) = (Vec::new(), Vec::new());
-    search_sessions(corpus, &admitted, &request.query, &mut |record, result| {
+    searcher.search(context, &mut |record, result, _| {
         let (hits, problem) = taken(record, result);
         found.extend(hits.into_iter().map(|hit| (record, hit)));
         notes.extend(problem);
@@ -202,21 +210,66 @@ fn in_sessions(
     Ok(status(context, is_empty, &notes))
 }
 
+/// The index, if it is wanted and can be had. Without it the search takes longer and finds the same.
+fn index(args: &SearchArgs, corpus: &Corpus, catalog: &Catalog, context: &mut Context) -> Option<Index> {
+    if !args.index {
+        return None;
+    }
+    match context.refreshed_index(corpus, catalog) {
+        Ok((index, _)) => Some(index),
+        Err(failure) => {
+            context.output.warn(&format!("{}; every log is read instead", failure.message));
+            None
+        }
+    }
+}
+
+/// What finds hits: an index, or reading every log.
+struct Searcher<'s, 'r> {
+    corpus: &'s Corpus,
+    records: &'s [&'r Record],
+    query: &'s Query,
+    index: Option<Index>,
+}
+
+/// What takes what was found in a session, and can print.
+type FoundSink<'s, 'r> = dyn FnMut(&'r Record, Result<Found, Failure>, &mut Output) -> ControlFlow<()> + 's;
+
+impl<'r> Searcher<'_, 'r> {
+    fn search(&self, context: &mut Context, found: &mut FoundSink<'_, 'r>) {
+        let output = &mut context.output;
+        let mut told = HashSet::new();
+        if let Some(index) = &self.index {
+            let searched = search_indexed(index, self.corpus, self.records, self.query, &mut |record, result| {
+                told.insert(std::ptr::from_ref(record));
+                found(record, result, output)
+            });
+            match searched {
+                Ok(()) => return,
+                Err(failure) => output.warn(&format!("{}; `index clear` removes it", failure.message)),
+            }
+        }
+        let rest: Vec<&Record> =
+            self.records.iter().copied().filter(|record| !told.contains(&std::ptr::from_ref(*record))).collect();
+        search_sessions(self.corpus, &rest, self.query, &mut |record, result| found(record, result, output));
+    }
+}
+
 /// Prints every session that matches as it is found.
-fn stream(request: &Request, corpus: &Corpus, admitted: &[&Record], context: &mut Context) -> anyhow::Result<u8> {
+fn stream(searcher: &Searcher<'_, '_>, context: &mut Context) -> anyhow::Result<u8> {
     let mut notes = Vec::new();
     let mut is_empty = true;
     let mut printed: io::Result<()> = Ok(());
-    search_sessions(corpus, admitted, &request.query, &mut |record, result| {
+    searcher.search(context, &mut |record, result, output| {
         let (hits, problem) = taken(record, result);
         for hit in &hits {
             is_empty = false;
-            let item = session_hit(record, hit, &request.query);
-            printed = context.output.record_out().write(&item).and_then(|()| context.output.flush());
+            let item = session_hit(record, hit, searcher.query);
+            printed = output.record_out().write(&item).and_then(|()| output.flush());
         }
         if let (Some(problem), Ok(())) = (&problem, &printed) {
             let note = ProblemDocument::from(problem);
-            printed = context.output.record_out().write(&NoteRecord { note: &note });
+            printed = output.record_out().write(&NoteRecord { note: &note });
         }
         notes.extend(problem);
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

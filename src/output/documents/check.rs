@@ -1,6 +1,6 @@
 //! `dshkit/sessions.check/1`
 
-use super::problem::{ProblemDocument, one_line};
+use super::problem::ProblemDocument;
 use crate::model::js_string::JsString;
 use crate::model::problem::Problem;
 use crate::output::json::Js;
@@ -105,7 +105,7 @@ impl CheckDocument {
             problems: problems.iter().map(ProblemDocument::from).collect(),
             dsh_lists,
             rows: checked.iter().map(row).collect(),
-            notes: all_problems.map(|problem| visible(&one_line(problem)).into_owned()).collect(),
+            notes: all_problems.map(|problem| visible(&problem.to_string()).into_owned()).collect(),
         }
     }
 }

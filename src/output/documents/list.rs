@@ -37,13 +37,11 @@ pub struct ListDocument<'r> {
     problems: Vec<ProblemDocument>,
     #[serde(skip)]
     listed: &'r [Listed<'r>],
-    #[serde(skip)]
-    looked_at: String,
 }
 
 impl<'r> ListDocument<'r> {
-    /// The document of a listing; `looked_at` is named where there is nothing to list.
-    pub fn new(listed: &'r [Listed<'r>], problems: &[Problem], looked_at: String) -> ListDocument<'r> {
+    /// The document of a listing.
+    pub fn new(listed: &'r [Listed<'r>], problems: &[Problem]) -> ListDocument<'r> {
         let session = |listed: &Listed<'_>| match &listed.long {
             None => SessionDocument::of(listed.record).cwd_exists(listed.cwd_exists),
             Some(long) => SessionDocument::long(listed.record, LongFacts::of(&long.read, long.health))
@@ -53,7 +51,6 @@ impl<'r> ListDocument<'r> {
             sessions: listed.iter().map(session).collect(),
             problems: problems.iter().map(ProblemDocument::from).collect(),
             listed,
-            looked_at,
         }
     }
 }
@@ -63,7 +60,7 @@ impl Document for ListDocument<'_> {
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         if self.listed.is_empty() {
-            return text.line(&format!("no sessions in {}", self.looked_at));
+            return Ok(());
         }
         let is_long = self.listed.iter().any(|listed| listed.long.is_some());
         let mut columns = vec![("SESSION", Shrink::No), ("CREATED", Shrink::No), ("V", Shrink::No)];
@@ -109,7 +106,7 @@ fn row(listed: &Listed<'_>, is_long: bool) -> Vec<String> {
         cells.push(listed.long.as_ref().map_or("-", |long| long.health).to_owned());
         cells.push(or_dash(overview.and_then(|overview| overview.title.as_ref()).map(|title| visible_js(&title.text))));
     }
-    let gone = if listed.cwd_exists == Some(false) { " (gone)" } else { "" };
+    let gone = if is_long && listed.cwd_exists == Some(false) { " (gone)" } else { "" };
     cells.push(header.cwd.as_ref().map_or_else(|| "-".to_owned(), |cwd| format!("{}{gone}", visible_js(cwd))));
     cells
 }

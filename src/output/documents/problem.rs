@@ -34,16 +34,3 @@ impl From<&Problem> for ProblemDocument {
         }
     }
 }
-
-/// The problem in one line: kind, place, sentence.
-pub fn one_line(problem: &Problem) -> String {
-    let mut line = format!("{}: {}", problem.kind, problem.path.display());
-    for (name, place) in [("byte", problem.byte), ("line", problem.line), ("seq", problem.seq)] {
-        if let Some(place) = place {
-            line.push_str(&format!(", {name} {place}"));
-        }
-    }
-    line.push_str(": ");
-    line.push_str(&problem.message);
-    line
-}

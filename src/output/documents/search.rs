@@ -1,6 +1,6 @@
 //! `dshkit/sessions.search/1`
 
-use super::problem::{ProblemDocument, one_line};
+use super::problem::ProblemDocument;
 use super::session::SessionDocument;
 use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_js};
@@ -172,5 +172,5 @@ impl Document for SearchSessionDocument {
 
 /// A note for people.
 pub fn note_line(problem: &crate::model::problem::Problem) -> String {
-    format!("not all was searched: {}", one_line(problem))
+    format!("not all was searched: {problem}")
 }

@@ -10,7 +10,7 @@ use std::thread;
 use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer, get_error_name};
 
 /// The longest line that is read, in bytes. dsh moves what is larger than 50 KB out of the log; this is
-/// a thousand times that, and keeps a hostile log from taking all memory.
+/// some thousands of times that, and keeps a hostile log from taking all memory.
 pub(super) const MAX_LINE: usize = 128 << 20;
 
 /// How much plain text goes from one thread to the other at a time.
