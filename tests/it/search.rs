@@ -549,12 +549,25 @@ fn a_damaged_log_is_searched_up_to_its_damage() {
     let path = session(&sandbox, "damaged", &["needle before", "plain", "needle behind", "the last needle"]);
     session(&sandbox, "sound", &["a needle in a sound log"]);
     let text = fs::read_to_string(&path).unwrap();
-    // The row of seq 1, in the middle of the log.
-    let garbled = text.replace("\"seq\":1,", "\"seq\":{,");
-    assert_ne!(garbled, text);
-    fs::write(&path, &garbled).unwrap();
+    // The row of seq 1, in the middle of the log: no JSON, behind which dsh drops the rest; an event that
+    // cannot be, for which dsh refuses the log; a seq that is missing.
+    for (whole, part) in [("\"seq\":1,", "\"seq\":{,"), ("\"id\":\"m1\"", "\"id\":1"), ("\"seq\":1,", "\"seq\":7,")] {
+        let garbled = text.replace(whole, part);
+        assert_ne!(garbled, text);
+        fs::write(&path, &garbled).unwrap();
+        is_searched_up_to_its_damage(&sandbox);
+    }
+    // A last row that was not written to its end.
+    fs::write(&path, text.trim_end().trim_end_matches('}')).unwrap();
+    let document = search(&sandbox, &["--session", "damaged", "needle"]);
+    let seqs: Vec<&Value> = document["items"].as_array().unwrap().iter().map(|item| &item["seq"]).collect();
+    assert_eq!((json!(seqs), &document["notes"][0]["kind"]), (json!([2, 0]), &json!("torn-tail")));
+}
 
-    let document = search(&sandbox, &["needle"]);
+/// The session `damaged` is sound up to its second event, and beside it lies the session `sound`.
+#[track_caller]
+fn is_searched_up_to_its_damage(sandbox: &Sandbox) {
+    let document = search(sandbox, &["needle"]);
     let best: Vec<Value> = document["items"]
         .as_array()
         .unwrap()
@@ -568,13 +581,13 @@ fn a_damaged_log_is_searched_up_to_its_damage() {
     assert!(notes[0]["path"].as_str().unwrap().ends_with("damaged/session.jsonl"));
     // Behind the damage nothing is searched, and the note says why nothing may have been found.
     for nothing in ["behind", "last"] {
-        let document = search(&sandbox, &[nothing]);
+        let document = search(sandbox, &[nothing]);
         assert_eq!((&document["items"], &document["notes"][0]["sessionId"]), (&json!([]), &json!("damaged")));
     }
-    let document = search(&sandbox, &["--session", "damaged", "needle"]);
+    let document = search(sandbox, &["--session", "damaged", "needle"]);
     assert_eq!((&document["items"][0]["seq"], &document["items"][1]), (&json!(0), &json!(null)));
     assert_eq!(document["notes"][0]["sessionId"], "damaged");
-    assert_eq!(search(&sandbox, &["--session", "sound", "needle"])["notes"], json!([]));
+    assert_eq!(search(sandbox, &["--session", "sound", "needle"])["notes"], json!([]));
 
     let strict = sandbox.run(&["sessions", "search", "--json", "--strict", "needle"]).exits(6);
     assert_eq!(strict.json()["items"].as_array().unwrap().len(), 2);
