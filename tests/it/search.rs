@@ -55,6 +55,8 @@ fn is_word(c: char) -> bool {
 /// A text as this file compares it.
 struct Text {
     seq: u64,
+    /// As snippets show it.
+    text: String,
     flat: String,
     tokens: Tokens,
 }
@@ -156,9 +158,10 @@ struct Standing<'g> {
     alike: BTreeSet<&'g str>,
 }
 
-/// Half of a surrogate pair is searched and shown as U+FFFD.
+/// Half of a surrogate pair is searched and shown as U+FFFD, and so is what dsh has as marks.
 fn shown(text: &str) -> String {
-    text.replace("<U+D800>", "\u{FFFD}").replace("<U+D83D>", "\u{FFFD}")
+    let text = text.replace("<U+D800>", "\u{FFFD}").replace("<U+D83D>", "\u{FFFD}");
+    text.replace(['\0', '\u{FDD0}', '\u{FDD1}'], "\u{FFFD}")
 }
 
 impl Golden {
@@ -170,9 +173,10 @@ impl Golden {
                 continue;
             }
             let text = |row: &Value| {
-                let flat = flat(&shown(row[3].as_str().unwrap()));
+                let text = shown(row[3].as_str().unwrap());
+                let flat = flat(&text);
                 assert!(!flat.contains(MARK));
-                Text { seq: row[0].as_u64().unwrap(), tokens: Tokens::of(&flat), flat }
+                Text { seq: row[0].as_u64().unwrap(), text, tokens: Tokens::of(&flat), flat }
             };
             let sessions = query["sessions"].as_object().unwrap().iter();
             let texts = sessions
@@ -202,6 +206,12 @@ impl Golden {
             }
         }
         standing
+    }
+
+    /// The cases to go through. The same were put to every recorded store, so each goes to a third of them.
+    fn share(&self, at: usize, key: &str) -> impl Iterator<Item = &Value> {
+        let (skipped, step) = if self.name.starts_with("synth") { (0, 1) } else { (at % 3, 3) };
+        self.found[key].as_array().unwrap().iter().skip(skipped).step_by(step)
     }
 
     /// What dsh found of the events of each session: `{more, hits}`.
@@ -259,9 +269,7 @@ fn every_hit_is_there_and_those_of_dsh_come_first_as_in_dsh() {
     for (at, golden) in all.iter().enumerate() {
         let corpus = Corpus::at(&golden.store);
         let catalog = corpus.catalog().unwrap();
-        // The same queries were put to every recorded store; each goes to a third of them.
-        let (skipped, step) = if golden.name.starts_with("synth") { (0, 1) } else { (at % 3, 3) };
-        for case in golden.found["searchSessions"].as_array().unwrap().iter().skip(skipped).step_by(step) {
+        for case in golden.share(at, "searchSessions") {
             let Some(text) = plain(&case["query"]) else { continue };
             let (standing, dsh, query) = (golden.standing(text), golden.events(text), query(text));
             let best = best_hits(&corpus, &catalog, &query);
@@ -306,6 +314,182 @@ fn every_hit_is_there_and_those_of_dsh_come_first_as_in_dsh() {
     assert!(equal >= 50 * files, "only {equal} hits could be compared with those of dsh");
     assert!(ours >= files && theirs >= 2 * files, "the two kinds of search differ in {ours} and {theirs} hits only");
     differences.none_of_at_least(100 * files);
+}
+
+/// The name of a session by which it is meant whatever its id looks like.
+fn named(id: &str) -> String {
+    uri::encode(&JsStr::from(id))
+}
+
+/// What the command found: of a page of sessions `[id, seq]`, of a page of events the seq.
+fn items(document: &Value) -> Vec<Value> {
+    let item = |item: &Value| match item.get("bestMatch") {
+        Some(best) => json!([item["session"]["sessionId"], best["seq"]]),
+        None => item["seq"].clone(),
+    };
+    document["items"].as_array().unwrap().iter().map(item).collect()
+}
+
+#[test]
+fn filters_narrow_a_search_as_in_dsh() {
+    let mut differences = Differences::default();
+    let all = Golden::all();
+    for golden in &all {
+        for case in golden.found["filtered"].as_array().unwrap() {
+            let text = case["query"].as_str().unwrap();
+            let (standing, dsh) = (golden.standing(text), golden.events(text));
+            if !golden.texts.keys().all(|id| standing.is_dsh_alike(id, dsh)) {
+                continue;
+            }
+            let mut arguments = vec!["sessions".to_owned(), "search".to_owned(), "--limit=100".to_owned()];
+            for (key, flag) in [("sessionFilters", "--session-filter"), ("eventFilters", "--event-filter")] {
+                arguments.extend(case.get(key).map(|filters| format!("{flag}={filters}")));
+            }
+            arguments.push(text.to_owned());
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let found = items(&run_in_store(&golden.store, &arguments).json());
+            let expected = case["hits"].as_array().unwrap();
+            let (first, rest) = found.split_at(expected.len().min(found.len()));
+            let place = format!("{} {case}", golden.name);
+            differences.compare(&place, first, expected);
+            // What only we find is not there as whole words; dsh's first page has twenty sessions.
+            for more in rest.iter().filter(|_| expected.len() < 20) {
+                let event = (more[0].as_str().unwrap(), more[1].as_u64().unwrap());
+                differences.compare(format!("{place}: {more}"), standing.whole.contains(&event), false);
+            }
+        }
+    }
+    differences.none_of_at_least(19 * all.len());
+}
+
+#[test]
+fn pages_follow_each_other_as_in_dsh() {
+    let mut differences = Differences::default();
+    let all = Golden::all();
+    let mut exact = 0;
+    for (at, golden) in all.iter().enumerate() {
+        for case in golden.share(at, "pagination") {
+            let (text, limit) = (case["query"].as_str().unwrap(), case["limit"].to_string());
+            let (standing, dsh) = (golden.standing(text), golden.events(text));
+            let within = case["sessionId"].as_str();
+            let is_meant = |id: &str| within.is_none_or(|within| id == within);
+            if !golden.texts.keys().filter(|id| is_meant(id)).all(|id| standing.is_dsh_alike(id, dsh)) {
+                continue;
+            }
+            let is_same = standing.all.iter().filter(|place| is_meant(place.0)).all(|it| standing.whole.contains(it));
+            let expected: Vec<Vec<Value>> = serde_json::from_value(case["pages"].clone()).unwrap();
+            let mut pages: Vec<Vec<Value>> = Vec::new();
+            let mut cursor: Option<String> = None;
+            // Where we find more than dsh, as many pages as it has are enough.
+            while (is_same || pages.len() < expected.len()) && (pages.is_empty() || cursor.is_some()) {
+                let session = within.map(|id| format!("--session={}", named(id)));
+                let next = cursor.take().map(|cursor| format!("--cursor={cursor}"));
+                let mut arguments = vec!["sessions", "search", "--limit", &limit];
+                arguments.extend(session.iter().chain(&next).map(String::as_str));
+                arguments.push(text);
+                let document = run_in_store(&golden.store, &arguments).json();
+                cursor = document["nextCursor"].as_str().map(str::to_owned);
+                pages.push(items(&document));
+            }
+            let place = format!("{} {case}", golden.name);
+            if is_same {
+                differences.compare(place, pages, expected);
+                exact += 1;
+            } else {
+                let expected = expected.concat();
+                let found = pages.concat();
+                differences.compare(place, &found[..expected.len().min(found.len())], &expected);
+            }
+        }
+    }
+    assert!(exact >= 2 * all.len(), "only {exact} lists of pages had to be the same");
+    differences.none_of_at_least(5 * all.len());
+}
+
+#[test]
+fn snippets_of_any_length_are_those_of_dsh() {
+    let mut differences = Differences::default();
+    let all = Golden::all();
+    for golden in &all {
+        for case in golden.found["snippetChars"].as_array().unwrap() {
+            let (text, length) = (case["query"].as_str().unwrap(), case["snippetChars"].as_u64().unwrap());
+            let (standing, pattern) = (golden.standing(text), Pattern::of_query(text).unwrap());
+            let of_sessions = case["sessions"].as_array().unwrap().iter().map(|hit| (&hit[0], &hit[1], &hit[2]));
+            let events = case["events"]["hits"].as_array().unwrap().iter();
+            let of_events = events.map(|hit| (&case["events"]["sessionId"], &hit[0], &hit[1]));
+            for (id, seq, expected) in of_sessions.chain(of_events) {
+                let (id, seq) = (id.as_str().unwrap(), seq.as_u64().unwrap());
+                // Where dsh found tokens elsewhere than we do, its snippet shows another place.
+                if !standing.alike.contains(id) || !standing.whole.contains(&(id, seq)) {
+                    continue;
+                }
+                let text = &golden.texts[id].iter().find(|text| text.seq == seq).unwrap().text;
+                let start = pattern.count_in(text).unwrap().start;
+                let place = format!("{} {} in {id} {seq}, {length}", golden.name, case["query"]);
+                differences.compare(place, snippet(text, start, length as usize), shown(expected.as_str().unwrap()));
+            }
+        }
+    }
+    differences.none_of_at_least(12 * all.len());
+}
+
+/// What dsh refuses of a search, as far as a command line can hold it. Its limits on the number of
+/// clauses and values are those of its SQL, which we have no part in.
+#[test]
+fn wrong_searches_fail_with_the_codes_of_dsh() {
+    let mut differences = Differences::default();
+    let all = Golden::all();
+    let with_requests = all.iter().filter(|golden| golden.found["badRequests"].is_array());
+    let mut files = 0;
+    for golden in with_requests {
+        // Some files have only those requests that depend on the store.
+        files += usize::from(golden.found["badRequests"].as_array().unwrap().len() > 40);
+        for case in golden.found["badRequests"].as_array().unwrap() {
+            let Some(arguments) = command_line(case) else { continue };
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let outcome = run_in_store(&golden.store, &arguments);
+            let place = format!("{}: {case}", golden.name);
+            if case["ok"] == true {
+                differences.compare(place, outcome.status.is_some_and(|status| status <= 1), true);
+                continue;
+            }
+            let status = if case["error"]["code"] == "SESSION_QUERY_SESSION_NOT_FOUND" { 3 } else { 2 };
+            let error: Value = serde_json::from_str(outcome.stderr.lines().last().unwrap_or("null")).unwrap();
+            let got = json!([outcome.status, error["error"]["code"]]);
+            differences.compare(place, got, json!([status, case["error"]["code"]]));
+        }
+    }
+    differences.none_of_at_least(25 * files);
+}
+
+fn command_line(case: &Value) -> Option<Vec<String>> {
+    let request = case["request"].as_object().unwrap();
+    let of_engine = ["signal", "config", "after"].iter().any(|key| case.get(key).is_some());
+    let has_code = case["ok"] == true || case["error"]["code"].is_string();
+    let is_long = |key: &str| request.get(key).and_then(Value::as_array).is_some_and(|clauses| clauses.len() > 5);
+    let is_limited = ["sessionFilters", "eventFilters", "filters"].iter().any(|key| is_long(key));
+    let text = case["request"].to_string();
+    if of_engine || !has_code || is_limited || ["\"$\"", "\"$repeat\"", "\\u0000"].iter().any(|it| text.contains(it)) {
+        return None;
+    }
+    let mut words = vec!["sessions".to_owned(), "search".to_owned()];
+    for (key, value) in request {
+        words.push(match key.as_str() {
+            "query" => continue,
+            "limit" => format!("--limit={}", value.as_i64()?),
+            "cursor" => format!("--cursor={}", value.as_str()?),
+            "sessionId" => format!("--session={}", value.as_str()?),
+            "sessionFilters" => format!("--session-filter={value}"),
+            "eventFilters" | "filters" => format!("--event-filter={value}"),
+            _ => panic!("the request {case} is of no known kind"),
+        });
+    }
+    if case["method"] == "searchEvents" && !request.contains_key("sessionId") {
+        return None;
+    }
+    words.push("--".to_owned());
+    words.push(request.get("query")?.as_str()?.to_owned());
+    Some(words)
 }
 
 /// A user's message as a row of a log, each a second after the one before.
@@ -644,4 +828,256 @@ fn a_page_names_its_session_even_without_hits() {
     assert_eq!((&document["items"], &document["notes"]), (&json!([]), &json!([])));
     assert!(document.get("nextCursor").is_none());
     assert_eq!(search(&sandbox, &["needle"])["items"], json!([]));
+}
+
+const INVALID: &str = "SESSION_QUERY_INVALID_CURSOR";
+const STALE: &str = "SESSION_QUERY_STALE_CURSOR";
+
+/// Five sessions; in the first of them five events match.
+fn paged() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for id in ["a", "b", "c", "d", "e"] {
+        let texts = ["some needle", "some needle", "some needle", "some needle", "some needle"];
+        session(&sandbox, id, if id == "a" { &texts } else { &texts[..1] });
+    }
+    sandbox
+}
+
+#[track_caller]
+fn next_cursor(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    search(sandbox, arguments)["nextCursor"].as_str().unwrap().to_owned()
+}
+
+/// Asserts that a cursor is refused for a request.
+#[track_caller]
+fn refused(sandbox: &Sandbox, cursor: &str, arguments: &[&str], code: &str) {
+    let cursor = format!("--cursor={cursor}");
+    let status = if code == STALE { 7 } else { 2 };
+    sandbox.run(&[&["sessions", "search", "--json", &cursor], arguments].concat()).fails(status, code);
+}
+
+#[test]
+fn cursors_lead_through_all_pages() {
+    let sandbox = paged();
+    for (scope, expected) in [
+        (&[][..], vec![json!(["a", 4]), json!(["b", 0]), json!(["c", 0]), json!(["d", 0]), json!(["e", 0])]),
+        (&["--session", "a"], vec![json!(4), json!(3), json!(2), json!(1), json!(0)]),
+    ] {
+        for limit in ["1", "2", "3", "5", "100"] {
+            let arguments = [scope, &["--limit", limit, "some needle"]].concat();
+            let (mut found, mut pages) = (Vec::new(), 0);
+            let mut page = search(&sandbox, &arguments);
+            loop {
+                found.extend(items(&page));
+                pages += 1;
+                let Some(cursor) = page["nextCursor"].as_str() else { break };
+                let cursor = format!("--cursor={cursor}");
+                let again = search(&sandbox, &[&arguments[..], &[&cursor]].concat());
+                page = search(&sandbox, &[&arguments[..], &[&cursor]].concat());
+                assert_eq!(again, page);
+            }
+            assert_eq!(found, expected);
+            assert_eq!(pages, 5usize.div_ceil(limit.parse().unwrap()));
+        }
+    }
+}
+
+#[test]
+fn a_cursor_belongs_to_its_request() {
+    let sandbox = paged();
+    let filter = r#"[{"kind":"created-at","from":1},{"kind":"id","values":["a","b","c"]}]"#;
+    let cursor = next_cursor(&sandbox, &["--limit", "1", "some needle"]);
+    let filtered = next_cursor(&sandbox, &["--limit", "1", "--session-filter", filter, "some needle"]);
+    let of_session = next_cursor(&sandbox, &["--limit", "1", "--session", "a", "some needle"]);
+
+    // The same request in other words.
+    let accepted: &[(&str, &[&str], Value)] = &[
+        (&cursor, &["--limit", "1", " some\n\u{3000}needle  "], json!([["b", 0]])),
+        (
+            &cursor,
+            &["--limit", "1", "--session-filter", "[]", "--event-filter", "[ ]", "some needle"],
+            json!([["b", 0]]),
+        ),
+        (
+            &filtered,
+            &[
+                "--limit",
+                "1",
+                "some needle",
+                "--session-filter",
+                r#"[{"values":["c","a","b"],"kind":"id"},{"kind":"created-at","from":1.0}]"#,
+            ],
+            json!([["b", 0]]),
+        ),
+        (&of_session, &["--limit", "1", "--session", "a", "some  needle"], json!([3])),
+    ];
+    for (cursor, arguments, expected) in accepted {
+        let cursor = format!("--cursor={cursor}");
+        assert_eq!(json!(items(&search(&sandbox, &[&[cursor.as_str()], *arguments].concat()))), *expected);
+    }
+
+    let refusals: &[(&str, &[&str])] = &[
+        (&cursor, &["--limit", "1", "some needles"]),
+        (&cursor, &["--limit", "1", "Some needle"]),
+        (&cursor, &["--limit", "1", "someneedle"]),
+        (&cursor, &["--limit", "2", "some needle"]),
+        (&cursor, &["some needle"]),
+        (&cursor, &["--limit", "1", "--session-filter", filter, "some needle"]),
+        (&cursor, &["--limit", "1", "--event-filter", r#"[{"kind":"seq","from":0}]"#, "some needle"]),
+        (&cursor, &["--limit", "1", "--type", "user/message", "some needle"]),
+        (&cursor, &["--limit", "1", "--surface", "current", "some needle"]),
+        (&cursor, &["--limit", "1", "--since", "1", "some needle"]),
+        (&cursor, &["--limit", "1", "--origin", "user", "some needle"]),
+        (&cursor, &["--limit", "1", "--reasoning", "some needle"]),
+        (&cursor, &["--limit", "1", "--titles", "some needle"]),
+        (&cursor, &["--limit", "1", "--session", "a", "some needle"]),
+        (&filtered, &["--limit", "1", "some needle"]),
+        (&filtered, &["--limit", "1", "--session-filter", r#"[{"kind":"id","values":["a","b","c"]}]"#, "some needle"]),
+        (
+            &filtered,
+            &[
+                "--limit",
+                "1",
+                "some needle",
+                "--session-filter",
+                r#"[{"kind":"created-at","from":1},{"kind":"id","values":["a","b","c","c"]}]"#,
+            ],
+        ),
+        (&of_session, &["--limit", "1", "some needle"]),
+        (&of_session, &["--limit", "1", "--session", "b", "some needle"]),
+    ];
+    for (cursor, arguments) in refusals {
+        refused(&sandbox, cursor, arguments, INVALID);
+    }
+}
+
+#[test]
+fn an_edited_cursor_is_refused() {
+    let sandbox = paged();
+    let arguments = ["--limit", "1", "some needle"];
+    let cursor = next_cursor(&sandbox, &arguments);
+    for at in (0..cursor.len()).step_by(4) {
+        let mut edited = cursor.clone().into_bytes();
+        edited[at] = if edited[at] == b'A' { b'B' } else { b'A' };
+        refused(&sandbox, std::str::from_utf8(&edited).unwrap(), &arguments, INVALID);
+    }
+    let (padded, longer, shorter) = (format!("{cursor}=="), format!("{cursor}AAAA"), &cursor[..cursor.len() - 4]);
+    for edited in ["", "zzz", "%%%", "e30", &padded, &longer, shorter, &cursor.to_lowercase()] {
+        refused(&sandbox, edited, &arguments, INVALID);
+    }
+}
+
+#[test]
+fn a_cursor_is_stale_when_what_was_searched_has_changed() {
+    let append = |path: &PathBuf, row: &str| {
+        fs::write(path, fs::read_to_string(path).unwrap() + row + "\n").unwrap();
+    };
+    let everywhere = ["--limit", "1", "some needle"];
+    let in_a = ["--limit", "1", "--session", "a", "some needle"];
+    let is_good = |sandbox: &Sandbox, cursor: &str, arguments: &[&str]| {
+        assert_eq!(items(&search(sandbox, &[arguments, &[&format!("--cursor={cursor}")]].concat())).len(), 1);
+    };
+    let log_of = |sandbox: &Sandbox, id: &str| sandbox.sessions().join("_no-cwd").join(id).join("session.jsonl");
+
+    // A new session, even one that does not match.
+    let sandbox = paged();
+    let (cursor, own) = (next_cursor(&sandbox, &everywhere), next_cursor(&sandbox, &in_a));
+    session(&sandbox, "f", &["hay"]);
+    refused(&sandbox, &cursor, &everywhere, STALE);
+    is_good(&sandbox, &own, &in_a);
+    is_good(&sandbox, &next_cursor(&sandbox, &everywhere), &everywhere);
+
+    // Another session's log has grown.
+    let cursor = next_cursor(&sandbox, &everywhere);
+    append(&log_of(&sandbox, "b"), &said(1, "hay"));
+    refused(&sandbox, &cursor, &everywhere, STALE);
+    is_good(&sandbox, &own, &in_a);
+
+    // A session has gone.
+    let cursor = next_cursor(&sandbox, &everywhere);
+    fs::remove_dir_all(log_of(&sandbox, "e").parent().unwrap()).unwrap();
+    refused(&sandbox, &cursor, &everywhere, STALE);
+    is_good(&sandbox, &own, &in_a);
+
+    // The very session has changed.
+    append(&log_of(&sandbox, "a"), &said(5, "hay"));
+    refused(&sandbox, &own, &in_a, STALE);
+
+    // A file of the same size took the place of another.
+    let own = next_cursor(&sandbox, &in_a);
+    let path = log_of(&sandbox, "a");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, text.replace("hay", "HAY")).unwrap();
+    refused(&sandbox, &own, &in_a, STALE);
+
+    // Of a changed store and another request, the request is told: it would be wrong in any store.
+    refused(&sandbox, &own, &["--limit", "2", "--session", "a", "some needle"], INVALID);
+}
+
+#[test]
+fn wrong_requests_are_refused() {
+    let sandbox = paged();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["search", ""], 2, "SESSION_QUERY_INVALID_QUERY"),
+        (&["search", " \t\n"], 2, "SESSION_QUERY_INVALID_QUERY"),
+        (&["search", "\u{3000}\u{FEFF}"], 2, "SESSION_QUERY_INVALID_QUERY"),
+        (&["search", "--session", "a", " "], 2, "SESSION_QUERY_INVALID_QUERY"),
+        (&["search", "--limit", "0", "x"], 2, "SESSION_QUERY_INVALID_LIMIT"),
+        (&["search", "--limit", "101", "x"], 2, "SESSION_QUERY_INVALID_LIMIT"),
+        (&["search", "--limit", "-1", "x"], 2, "SESSION_QUERY_INVALID_LIMIT"),
+        (&["search", "--session", "a", "--limit", "101", "x"], 2, "SESSION_QUERY_INVALID_LIMIT"),
+        (&["search", "--session", "nobody", "x"], 3, "SESSION_QUERY_SESSION_NOT_FOUND"),
+        (&["search", "--since", "2", "--until", "1", "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (
+            &["search", "--session-filter", r#"[{"kind":"created-at","from":2,"to":1}]"#, "x"],
+            2,
+            "SESSION_QUERY_INVALID_FILTER",
+        ),
+        (&["search", "--session-filter", r#"[{"kind":"age"}]"#, "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (
+            &["search", "--session-filter", r#"[{"kind":"origin","values":["robot"]}]"#, "x"],
+            2,
+            "SESSION_QUERY_INVALID_FILTER",
+        ),
+        (&["search", "--session-filter", "nonsense", "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["search", "--session-filter", r#"[{"kind":"seq","from":1}]"#, "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["search", "--event-filter", r#"[{"kind":"seq","from":2,"to":1}]"#, "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (
+            &["search", "--event-filter", r#"[{"kind":"surface","values":["gone"]}]"#, "x"],
+            2,
+            "SESSION_QUERY_INVALID_FILTER",
+        ),
+        (&["search", "--event-filter", r#"[{"kind":"text","text":"x"}]"#, "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["search", "--event-filter", r#"[{"kind":"id","values":[]}]"#, "x"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["list", "--filter", r#"[{"kind":"text","text":"x"}]"#], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["list", "--since", "2", "--until", "1"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["latest", "--since", "2", "--until", "1"], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["events", "a", "--filter", r#"[{"kind":"text","text":" "}]"#], 2, "SESSION_QUERY_INVALID_FILTER"),
+        (&["event", "a", "0", "--before", "51"], 2, "SESSION_QUERY_INVALID_WINDOW"),
+        (&["event", "a", "0", "--after", "51"], 2, "SESSION_QUERY_INVALID_WINDOW"),
+        (&["event", "a", "0", "--after", "-1"], 2, "SESSION_QUERY_INVALID_WINDOW"),
+        (&["event", "a", "5"], 3, "SESSION_QUERY_EVENT_NOT_FOUND"),
+        (&["event", "a", "99999999999"], 3, "SESSION_QUERY_EVENT_NOT_FOUND"),
+        (&["trace", "a", "5"], 3, "SESSION_QUERY_EVENT_NOT_FOUND"),
+        (&["event", "nobody", "0"], 3, "SESSION_QUERY_SESSION_NOT_FOUND"),
+        (&["trace", "nobody"], 3, "SESSION_QUERY_SESSION_NOT_FOUND"),
+        (&["status", "nobody"], 3, "SESSION_QUERY_SESSION_NOT_FOUND"),
+        (&["search", "--limit", "1.5", "x"], 2, "usage"),
+        (&["search", "--surface", "gone", "x"], 2, "usage"),
+        (&["search"], 2, "usage"),
+    ];
+    for (arguments, status, code) in cases {
+        sandbox.run(&[&["sessions"], *arguments, &["--format", "json"]].concat()).fails(*status, code);
+    }
+    // The ends of what is allowed.
+    for arguments in [
+        &["event", "a", "0", "--before", "50", "--after", "50"][..],
+        &["event", "a", "4"],
+        &["search", "--limit", "1", "needle"],
+        &["search", "--limit", "100", "needle"],
+        &["search", "--event-filter", r#"[{"kind":"seq","from":2,"to":2}]"#, "needle"],
+    ] {
+        sandbox.run(&[&["sessions"], arguments].concat()).success();
+    }
 }
