@@ -43,7 +43,8 @@ impl Pattern {
         if text.contains('\0') {
             return Err(Failure::new(Code::InvalidQuery, "the query holds a NUL character"));
         }
-        Ok(Pattern::of_words(words))
+        // A search sees dsh's marks as U+FFFD in every text, so in the query too.
+        Ok(Pattern::of_words(words.iter().map(|word| word.replace(['\u{FDD0}', '\u{FDD1}'], "\u{FFFD}")).collect()))
     }
 
     fn of_words(words: Vec<String>) -> Pattern {
@@ -146,6 +147,11 @@ mod tests {
             assert!(!pattern.is_in("zzz"), "{query}");
         }
         assert!(!Pattern::of_query("a.b").unwrap().is_in("axb"));
+    }
+
+    #[test]
+    fn the_marks_of_dsh_are_found_as_texts_show_them() {
+        assert!(Pattern::of_query("\u{FDD0}a").unwrap().is_in("\u{FFFD}a"));
     }
 
     #[test]

@@ -174,7 +174,7 @@ fn without_marks(text: &JsString) -> String {
 /// The operating system would not let us read the log.
 pub fn search_session(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted) -> Result<Found, Failure> {
     match collect(corpus, record, query, wanted, u64::MAX) {
-        Ok(hits) => Ok(Found { hits, problem: None }),
+        Ok(found) => Ok(found),
         Err(failure) => {
             let Some(problem) = failure.problem.as_deref().filter(|problem| problem.kind != ProblemKind::Unreadable)
             else {
@@ -189,9 +189,10 @@ pub fn search_session(corpus: &Corpus, record: &Record, query: &Query, wanted: W
     }
 }
 
-fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted, end: u64) -> Result<Vec<Hit>, Failure> {
+/// Searches a log that loads. Of what reading it left out, the note is about the most.
+fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted, end: u64) -> Result<Found, Failure> {
     let mut collector = Collector::new(query, wanted, end);
-    let summary = corpus.read(record, &mut |event, replaced| collector.take_event(event, replaced))?;
+    let mut summary = corpus.read(record, &mut |event, replaced| collector.take_event(event, replaced))?;
     if let Err(error) = summary.finished.surface {
         let mut failure = Failure::new(Code::InvalidSurface, error.to_string());
         let mut problem = Problem::at(ProblemKind::InvalidSurface, &record.stored.path, error.message);
@@ -200,7 +201,7 @@ fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted, end:
         failure.problem = Some(Box::new(problem));
         return Err(failure);
     }
-    Ok(collector.finish())
+    Ok(Found { hits: collector.finish(), problem: summary.warnings.pop() })
 }
 
 /// Takes in what a log says and keeps what matches.

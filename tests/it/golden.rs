@@ -251,7 +251,7 @@ fn strings_sort_as_in_dsh() {
 }
 
 /// The golden files of the query service, and the store each is about.
-fn queries() -> Vec<(String, PathBuf, Value)> {
+pub(crate) fn queries() -> Vec<(String, PathBuf, Value)> {
     let (Some(golden), Some(corpora)) = (shared("golden"), shared("corpora")) else { return Vec::new() };
     let mut found = Vec::new();
     for entry in fs::read_dir(&golden).unwrap() {

@@ -139,7 +139,7 @@ fn read(corpus: &Corpus, record: &Record, steps: &SyncSender<Step>) {
     if !chunk.documents.is_empty() {
         let _ = steps.send(chunk.finish());
     }
-    let is_sound = result.is_ok_and(|summary| summary.finished.surface.is_ok());
+    let is_sound = result.is_ok_and(|summary| summary.finished.surface.is_ok() && summary.warnings.is_empty());
     let _ = steps.send(Step::End { is_sound, shadowed });
 }
 
