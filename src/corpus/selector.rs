@@ -107,7 +107,9 @@ impl Catalog {
             _ => {
                 let paths = found.iter().map(|record| record.stored.path.display().to_string()).collect();
                 let message = format!("the session id {id:?} lies in {} places", found.len());
-                Err(Failure::new(Code::AmbiguousSession, message).hint("name the log by its path").candidates(paths))
+                Err(Failure::new(Code::AmbiguousSession, message)
+                    .hint("name the log by its path, with --salvage")
+                    .candidates(paths))
             }
         }
     }

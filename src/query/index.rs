@@ -203,7 +203,12 @@ pub fn up_to_date(
         }
         refreshed => refreshed,
     };
-    Ok((index, refreshed.map_err(|error| failed(path, &error))?))
+    let built = refreshed.map_err(|error| failed(path, &error))?;
+    if built.indexed + built.removed > 0 {
+        // Moves the write-ahead log into the database. Where another process reads, a later run will do it.
+        let _ = index.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    Ok((index, built))
 }
 
 /// Whether an error says that the database is damaged.
