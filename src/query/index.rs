@@ -28,7 +28,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x4453_4849;
 
 /// The version of the tables below. Another one is rebuilt.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE store (path TEXT NOT NULL);

@@ -3,6 +3,7 @@
 mod corpora;
 mod damaged;
 mod golden;
+mod index;
 mod prepare;
 mod readme;
 mod support;
