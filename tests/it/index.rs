@@ -13,6 +13,7 @@ use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,7 +34,10 @@ const PIECES: [&str; 64] = [
 #[derive(Clone, Debug)]
 enum Event {
     User(String),
-    Assistant { text: String, reasoning: String },
+    Assistant {
+        text: String,
+        reasoning: String,
+    },
     Title(String),
     /// Takes the place of what the model sees.
     Summary(String),
@@ -158,15 +162,7 @@ fn ask() -> impl Strategy<Value = Ask> {
     let surface = prop::option::weighted(0.3, subsequence(all, 0..=3));
     let kinds = prop::option::weighted(0.15, subsequence(kinds, 1..=3));
     (pieces, any::<(Choice, Choice, Choice)>(), 1..9usize, any::<u8>(), extra, surface, kinds).prop_map(
-        |(pieces, from, length, case, extra, surface, kinds)| Ask {
-            pieces,
-            from,
-            length,
-            case,
-            extra,
-            surface,
-            kinds,
-        },
+        |(pieces, from, length, case, extra, surface, kinds)| Ask { pieces, from, length, case, extra, surface, kinds },
     )
 }
 
@@ -184,9 +180,7 @@ impl Event {
             Event::User(text) => Event::User(back(text)),
             Event::Title(text) => Event::Title(back(text)),
             Event::Summary(text) => Event::Summary(back(text)),
-            Event::Assistant { text, reasoning } => {
-                Event::Assistant { text: back(text), reasoning: back(reasoning) }
-            }
+            Event::Assistant { text, reasoning } => Event::Assistant { text: back(text), reasoning: back(reasoning) },
         }
     }
 }
@@ -275,8 +269,7 @@ impl Session {
                     entry.text.clone_from(text);
                     let op = match (surface.first(), surface.last()) {
                         (Some(first), Some(last)) => {
-                            let (from, to) =
-                                if self.is_v3 { ("startSeq", "endSeq") } else { ("start", "end") };
+                            let (from, to) = if self.is_v3 { ("startSeq", "endSeq") } else { ("start", "end") };
                             let op = format!(r#"{{"op":"replace","{from}":{first},"{to}":{last}}}"#);
                             format!(r#""sourceEventSeqs":{},"surfaceOp":{op}"#, json!(surface))
                         }
@@ -312,12 +305,17 @@ impl Session {
         match self.damage {
             Some(Damage::Garbage) => {
                 rows.push("{\"type\":".to_owned());
-                rows.push(format!(r#"{{"type":"turn/end","seq":{next},"time":1,"data":{{"turn":1,"reason":{{"kind":"completed"}}}}}}"#));
+                rows.push(format!(
+                    r#"{{"type":"turn/end","seq":{next},"time":1,"data":{{"turn":1,"reason":{{"kind":"completed"}}}}}}"#
+                ));
             }
             Some(Damage::Gap) => {
                 let seq = next + 5;
                 rows.push(format!(r#"{{"type":"turn/start","seq":{seq},"time":1,"data":{{"turn":1}}}}"#));
-                rows.push(format!(r#"{{"type":"turn/end","seq":{},"time":1,"data":{{"turn":1,"reason":{{"kind":"completed"}}}}}}"#, seq + 1));
+                rows.push(format!(
+                    r#"{{"type":"turn/end","seq":{},"time":1,"data":{{"turn":1,"reason":{{"kind":"completed"}}}}}}"#,
+                    seq + 1
+                ));
             }
             Some(Damage::Surface) => {
                 let (from, to) = if self.is_v3 { ("startSeq", "endSeq") } else { ("start", "end") };
@@ -328,10 +326,14 @@ impl Session {
         let header = format!(
             r#"{{"type":"session","version":{version},"id":"{named}","createdAt":1000{seeded},"delegationDepth":0}}"#
         );
-        let mut bytes = (header + "\n" + &rows.iter().map(|row| row.clone() + "\n").collect::<String>()).into_bytes();
-        if self.is_compressed {
-            bytes = zstd::bulk::compress(&bytes, 1).unwrap();
-        }
+        let lines: Vec<String> = std::iter::once(header).chain(rows).map(|line| line + "\n").collect();
+        let mut bytes = if self.is_compressed {
+            // The header is a frame of its own; dsh writes one for whatever it appends.
+            let frames = lines[..1].chunks(1).chain(lines[1..].chunks(2));
+            frames.flat_map(|lines| frame(&lines.concat())).collect()
+        } else {
+            lines.concat().into_bytes()
+        };
         if let Some(Damage::Cut(count)) = self.damage {
             bytes.truncate(bytes.len().saturating_sub(usize::from(count)));
         }
@@ -360,6 +362,15 @@ impl Session {
             overwrite(&path, &bytes);
         }
     }
+}
+
+/// A zstd frame as dsh writes them, with a checksum.
+fn frame(text: &str) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.set_pledged_src_size(Some(text.len() as u64)).unwrap();
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// Writes a file whose bytes differ from what is there. A file system's clock may stand still for a
@@ -518,7 +529,8 @@ fn check_scan(store: &Store, corpus: &Corpus, catalog: &Catalog, text: &str, ask
     let wanted = normal(text).trim_matches(' ').to_owned();
     let answer = scanned(corpus, catalog, query);
     for (id, session) in store.sessions.iter().filter(|(_, session)| session.damage.is_none()) {
-        let record = catalog.records.iter().find(|record| record.id() == id.as_str()).unwrap();
+        let record = catalog.records.iter().find(|record| record.id() == id.as_str());
+        let record = record.unwrap_or_else(|| panic!("{id} is not listed: {session:?} {:?}", catalog.problems));
         let holds = |said: &&Said| {
             let parts = [(true, &said.text), (ask.extra.reasoning, &said.reasoning), (ask.extra.titles, &said.title)];
             let parts = parts.into_iter().filter(|(is_searched, _)| *is_searched);
@@ -590,5 +602,216 @@ proptest! {
             store.apply(edit);
             check_index(&store, asks, Some(edit));
         }
+    }
+}
+
+/// A home with the sessions of the examples.
+fn examples() -> Sandbox {
+    let sandbox = Sandbox::new();
+    copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/home"), &sandbox.home());
+    sandbox
+}
+
+/// Searches that find something in the examples, and one that does not.
+const SEARCHES: [&[&str]; 8] = [
+    &["the"],
+    &["e"],
+    &["error"],
+    &["a test"],
+    &["test", "--reasoning", "--titles"],
+    &["e", "--surface", "shadowed,log-only"],
+    &["to", "--limit", "2"],
+    &["no such words anywhere"],
+];
+
+fn search(sandbox: &Sandbox, format: &str, words: &[&str], more: &[&str]) -> Outcome {
+    sandbox.run(&[&["sessions", "search", format], words, more].concat())
+}
+
+/// The lines of an outcome, in an order of their own.
+fn lines(outcome: &Outcome) -> Vec<&str> {
+    let mut lines: Vec<&str> = outcome.text().lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Asserts that `--index` changes nothing of what is printed and of how it ends, and gives what it says on
+/// standard error beside what is said without.
+#[track_caller]
+fn same_with_index(sandbox: &Sandbox) -> Vec<String> {
+    let mut said = Vec::new();
+    let mut found = 0;
+    for words in SEARCHES {
+        let (scan, index) = (search(sandbox, "--json", words, &[]), search(sandbox, "--json", words, &["--index"]));
+        assert_eq!((index.text(), index.status), (scan.text(), scan.status), "{words:?}\n{index}");
+        found += usize::from(scan.status == Some(0));
+        said.extend(index.stderr.lines().filter(|line| !scan.stderr.contains(line)).map(str::to_owned));
+        let (scan, index) = (search(sandbox, "--jsonl", words, &[]), search(sandbox, "--jsonl", words, &["--index"]));
+        assert_eq!((lines(&index), index.status), (lines(&scan), scan.status), "{words:?}\n{index}");
+    }
+    assert!(found >= 5, "only {found} searches found anything");
+    said
+}
+
+/// Where the index of the sandbox is, as `index status` tells.
+fn index_path(sandbox: &Sandbox) -> PathBuf {
+    PathBuf::from(sandbox.run(&["index", "status", "--json"]).success().json()["path"].as_str().unwrap())
+}
+
+#[test]
+fn the_commands_tell_what_the_index_holds() {
+    let sandbox = examples();
+    let run = |words: &[&str]| sandbox.run(words).success().json();
+    let sessions = run(&["sessions", "list", "--json"])["sessions"].as_array().unwrap().len();
+    let status = run(&["index", "status", "--json"]);
+    let path = status["path"].as_str().unwrap();
+    assert!(Path::new(path).starts_with(sandbox.path("cache")));
+    let expected = json!({"schema": "dshkit/index.status/1", "path": path, "exists": false,
+        "sessions": sessions, "indexed": 0, "stale": sessions, "bytes": 0});
+    assert_eq!(status, expected);
+    assert!(!Path::new(path).exists(), "asking makes nothing");
+    assert_eq!(
+        run(&["index", "clear", "--json"]),
+        json!({"schema": "dshkit/index.clear/1", "path": path, "cleared": false})
+    );
+
+    let built = |indexed: usize, removed: usize, unchanged: usize| {
+        let mut document = run(&["index", "build", "--json"]);
+        assert!(document["bytes"].take().as_u64().unwrap() > 0);
+        let expected = json!({"schema": "dshkit/index.build/1", "path": path, "indexed": indexed,
+            "removed": removed, "unchanged": unchanged, "bytes": null});
+        assert_eq!(document, expected);
+    };
+    let holds = |sessions: usize, indexed: usize, stale: usize| {
+        let status = run(&["index", "status", "--json"]);
+        let got = [&status["exists"], &status["sessions"], &status["indexed"], &status["stale"]];
+        assert_eq!(got, [&json!(true), &json!(sessions), &json!(indexed), &json!(stale)]);
+    };
+    built(sessions, 0, 0);
+    holds(sessions, sessions, 0);
+    built(0, 0, sessions);
+    sandbox.plain_log("new", &[r#"{"type":"turn/start","seq":0,"time":1,"data":{"turn":1}}"#]);
+    let ideas = fs::read_dir(sandbox.sessions().join("_no-cwd")).unwrap();
+    let ideas = ideas.map(|entry| entry.unwrap().path()).find(|path| !path.ends_with("new")).unwrap();
+    fs::remove_dir_all(ideas).unwrap();
+    holds(sessions, sessions, 2);
+    built(1, 1, sessions - 1);
+    holds(sessions, sessions, 0);
+
+    assert_eq!(run(&["index", "clear", "--json"])["cleared"], true);
+    let left: Vec<_> = fs::read_dir(Path::new(path).parent().unwrap()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_search_prints_the_same_with_an_index() {
+    let sandbox = examples();
+    assert_eq!(same_with_index(&sandbox), [""; 0]);
+    assert_eq!(sandbox.run(&["index", "status", "--json"]).json()["stale"], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = examples();
+    sandbox.run(&["index", "build"]).success();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let path = index_path(&sandbox);
+    let directory = path.parent().unwrap();
+    assert_eq!((mode(directory), mode(directory.parent().unwrap())), (0o700, 0o700));
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+/// Asserts that what lies at the index's path is neither used nor touched, and searches do without.
+#[track_caller]
+fn is_left_alone(sandbox: &Sandbox, path: &Path) {
+    let before = fs::read(path).ok();
+    for word in ["build", "clear"] {
+        sandbox.run(&["index", word, "--json"]).fails(8, "SESSION_QUERY_INDEX_FAILED");
+    }
+    let outcome = search(sandbox, "--json", &["the"], &["--index"]).success();
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
+    let said = same_with_index(sandbox);
+    assert_eq!(said.len(), SEARCHES.len(), "{said:?}");
+    assert_eq!(fs::read(path).ok(), before);
+}
+
+#[test]
+fn what_is_no_index_is_left_alone() {
+    let sandbox = examples();
+    let path = index_path(&sandbox);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let database = |statements: &str| {
+        let database = sandbox.path("foreign.sqlite");
+        rusqlite::Connection::open(&database).unwrap().execute_batch(statements).unwrap();
+        let bytes = fs::read(&database).unwrap();
+        fs::remove_file(database).unwrap();
+        bytes
+    };
+    let foreign = [
+        database("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')"),
+        database("PRAGMA application_id = 7; CREATE TABLE sessions (id INTEGER)"),
+        database("PRAGMA journal_mode = wal; CREATE TABLE sessions (id INTEGER)"),
+        b"some text\n".to_vec(),
+        "a longer text\n".repeat(1000).into_bytes(),
+        b"SQLite format 3\0".to_vec(),
+    ];
+    for bytes in foreign {
+        fs::write(&path, bytes).unwrap();
+        is_left_alone(&sandbox, &path);
+        for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
+            let beside = entry.unwrap().path();
+            assert_eq!(beside, path);
+        }
+    }
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    is_left_alone(&sandbox, &path);
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_costs_a_warning() {
+    let sandbox = examples();
+    let cache = sandbox.path("a-file");
+    fs::write(&cache, "no directory").unwrap();
+    let run = |words: &[&str]| {
+        let mut command = sandbox.command();
+        command.env("XDG_CACHE_HOME", &cache).args(words);
+        outcome(command, b"")
+    };
+    run(&["index", "build", "--json"]).fails(8, "SESSION_QUERY_INDEX_FAILED");
+    for words in SEARCHES {
+        let scan = search(&sandbox, "--json", words, &[]);
+        let index = run(&[&["sessions", "search", "--json", "--index"], words].concat());
+        assert_eq!((index.text(), index.status), (scan.text(), scan.status), "{words:?}\n{index}");
+        let more = index.stderr.lines().filter(|line| !scan.stderr.contains(line));
+        assert_eq!(more.count(), 1, "{index}");
+    }
+    assert_eq!(fs::read(&cache).unwrap(), b"no directory");
+}
+
+#[test]
+fn an_index_of_another_schema_is_made_anew() {
+    let sandbox = examples();
+    sandbox.run(&["index", "build"]).success();
+    let path = index_path(&sandbox);
+    let change = |statements: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(statements).unwrap();
+    for statements in [
+        "PRAGMA user_version = 99",
+        "PRAGMA user_version = 0; DROP TABLE chunks",
+        "UPDATE store SET path = '/elsewhere'",
+        "DELETE FROM store",
+    ] {
+        change(statements);
+        let built = sandbox.run(&["index", "build", "--json"]).success().json();
+        assert_eq!((&built["unchanged"], &built["removed"]), (&json!(0), &json!(0)), "{statements}");
+        change(statements);
+        assert_eq!(same_with_index(&sandbox), [""; 0], "{statements}");
+        assert_eq!(sandbox.run(&["index", "status", "--json"]).json()["stale"], 0, "{statements}");
     }
 }
