@@ -7,6 +7,7 @@ mod damaged;
 mod documents;
 mod golden;
 mod hostile;
+mod index;
 mod layering;
 mod prepare;
 mod query;
