@@ -1,3 +1,4 @@
 //! Derived state: values folded from a log.
 
 pub mod overview;
+pub mod token_usage;

@@ -14,4 +14,5 @@ pub mod search;
 pub mod snippet;
 pub mod status;
 pub mod trace;
+pub mod usage;
 pub mod working_directory;

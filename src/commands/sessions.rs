@@ -1,4 +1,4 @@
-//! `sessions list | latest | status | show | events | event | search | trace | check | path`
+//! `sessions list | latest | status | show | events | event | search | trace | usage | check | path`
 
 mod check;
 mod event;
@@ -10,6 +10,7 @@ mod search;
 mod show;
 mod status;
 mod trace;
+mod usage;
 
 use super::Context;
 use clap::Subcommand;
@@ -33,6 +34,8 @@ pub enum SessionsCommand {
     Search(search::SearchArgs),
     /// Where a session or an event came from, and what came of it
     Trace(trace::TraceArgs),
+    /// How many tokens were used
+    Usage(usage::UsageArgs),
     /// Whether dsh loads the sessions, and what is wrong where
     Check(check::CheckArgs),
     /// Where sessions lie
@@ -49,6 +52,7 @@ pub(super) fn run(command: SessionsCommand, context: &mut Context) -> anyhow::Re
         SessionsCommand::Event(args) => event::run(&args, context),
         SessionsCommand::Search(args) => search::run(&args, context),
         SessionsCommand::Trace(args) => trace::run(&args, context),
+        SessionsCommand::Usage(args) => usage::run(&args, context),
         SessionsCommand::Check(args) => check::run(&args, context),
         SessionsCommand::Path(args) => path::run(&args, context),
     }

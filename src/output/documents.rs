@@ -19,3 +19,4 @@ pub mod show;
 pub mod status;
 pub mod trace;
 pub mod uri;
+pub mod usage;

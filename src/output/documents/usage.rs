@@ -1,0 +1,178 @@
+//! `dshkit/sessions.usage/1`
+
+use super::problem::ProblemDocument;
+use super::search::NoteRecord;
+use crate::corpus::Record;
+use crate::output::json::Js;
+use crate::output::table::{self, Shrink};
+use crate::output::terminal_text::visible_js;
+use crate::output::{Document, RecordOut, TextOut};
+use crate::projections::token_usage::Inherited;
+use crate::query::usage::{By, Key, Row, Usage, UsageQuery};
+use serde::Serialize;
+use std::io;
+
+/// `{by, includesInherited, rows, total, notes}`. A note is what could not be read or counted.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageDocument {
+    by: &'static str,
+    includes_inherited: bool,
+    rows: Vec<RowDocument>,
+    total: SumsDocument,
+    notes: Vec<ProblemDocument>,
+}
+
+/// A row: its key and sums. Of a turn also `sessionId` and `turn`, of a model also `provider` and `model`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RowDocument {
+    key: Option<Js>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<Js>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<Js>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Js>,
+    #[serde(flatten)]
+    sums: SumsDocument,
+}
+
+/// `{sessions, turns, steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens,
+/// totalTokens, complete}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SumsDocument {
+    sessions: u64,
+    turns: u64,
+    steps: u64,
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    cache_read_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+    reasoning_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    complete: bool,
+}
+
+/// A row among records, marked if it counts what was inherited.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RowRecord<'r> {
+    #[serde(flatten)]
+    row: &'r RowDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    includes_inherited: Option<bool>,
+}
+
+impl UsageDocument {
+    /// The document of the usage of these sessions.
+    pub fn of(records: &[&Record], query: &UsageQuery, usage: &Usage) -> UsageDocument {
+        UsageDocument {
+            by: match query.by {
+                By::Session => "session",
+                By::Turn => "turn",
+                By::Model => "model",
+                By::Day(_) => "day",
+                By::Cwd => "cwd",
+            },
+            includes_inherited: query.inherited == Inherited::Counted,
+            rows: usage.rows.iter().map(|(key, row)| RowDocument::of(records, key, row)).collect(),
+            total: SumsDocument::of(&usage.total),
+            notes: usage.problems.iter().map(ProblemDocument::from).collect(),
+        }
+    }
+}
+
+impl RowDocument {
+    fn of(records: &[&Record], key: &Key, row: &Row) -> RowDocument {
+        let id = |index: &usize| records[*index].id();
+        let mut document = RowDocument {
+            key: None,
+            session_id: None,
+            turn: None,
+            provider: None,
+            model: None,
+            sums: SumsDocument::of(row),
+        };
+        match key {
+            Key::Session(index) => document.key = Some(Js::from(id(index))),
+            Key::Turn(index, turn) => {
+                let mut name = id(index).clone();
+                name.push_str(&format!("#{turn}"));
+                document.key = Some(Js(name));
+                document.session_id = Some(Js::from(id(index)));
+                document.turn = Some(*turn);
+            }
+            Key::NoTurn(index) => document.session_id = Some(Js::from(id(index))),
+            Key::Model(route) => {
+                let mut name = route.provider.clone();
+                name.push_str("/");
+                name.push_js(&route.model);
+                document.key = Some(Js(name));
+                document.provider = Some(Js::from(&route.provider));
+                document.model = Some(Js::from(&route.model));
+            }
+            Key::Day(day) => document.key = Some(Js(day.to_string().into())),
+            Key::Cwd(cwd) => document.key = Some(Js::from(cwd)),
+            Key::Unknown => {}
+        }
+        document
+    }
+}
+
+impl SumsDocument {
+    fn of(row: &Row) -> SumsDocument {
+        SumsDocument {
+            sessions: row.sessions,
+            turns: row.turns,
+            steps: row.steps,
+            input_tokens: row.tokens.input.known(),
+            output_tokens: row.tokens.output.known(),
+            cache_read_tokens: row.tokens.cache_read.known(),
+            cache_write_tokens: row.tokens.cache_write.known(),
+            reasoning_tokens: row.tokens.reasoning.known(),
+            total_tokens: row.tokens.total.known(),
+            complete: row.is_complete,
+        }
+    }
+
+    fn cells(&self, name: String) -> Vec<String> {
+        let or_dash = |sum: Option<u64>| sum.map_or_else(|| "-".to_owned(), |sum| sum.to_string());
+        let mut cells = vec![name, self.sessions.to_string(), self.turns.to_string(), self.steps.to_string()];
+        cells.extend([self.input_tokens, self.output_tokens, self.cache_read_tokens].map(or_dash));
+        cells.extend([self.cache_write_tokens, self.reasoning_tokens, self.total_tokens].map(or_dash));
+        cells.push(if self.complete { "yes" } else { "no" }.to_owned());
+        cells
+    }
+}
+
+impl Document for UsageDocument {
+    const SCHEMA: &'static str = "dshkit/sessions.usage/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let heading = self.by.to_uppercase();
+        let numbers = ["SESSIONS", "TURNS", "STEPS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "REASONING"];
+        let mut columns = vec![(heading.as_str(), Shrink::Yes)];
+        columns.extend(numbers.into_iter().chain(["TOTAL", "COMPLETE"]).map(|name| (name, Shrink::No)));
+        let name = |row: &RowDocument| row.key.as_ref().map_or_else(|| "-".to_owned(), |key| visible_js(&key.0));
+        let mut rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.sums.cells(name(row))).collect();
+        rows.push(self.total.cells("total".to_owned()));
+        table::print(text, &columns, &rows)?;
+        if self.includes_inherited {
+            text.line("what forks inherited is included, and counts once more in each of them")?;
+        }
+        Ok(())
+    }
+
+    fn records(&self, records: &mut RecordOut<'_>) -> io::Result<()> {
+        let includes_inherited = self.includes_inherited.then_some(true);
+        self.rows.iter().try_for_each(|row| records.write(&RowRecord { row, includes_inherited }))?;
+        self.notes.iter().try_for_each(|note| records.write(&NoteRecord { note }))
+    }
+}
