@@ -131,7 +131,9 @@ enum Cut {
     None,
     /// At this seq (v0 and v1).
     At(u64),
-    /// At the last `session/end-seed` that says `inherited` (v2 and later).
+    /// At the last `session/end-seed` that says `inherited` (v2 and later), of which none came yet.
+    NextMarker,
+    /// At the last such marker, and at least one has come.
     LastMarker,
 }
 
@@ -142,7 +144,7 @@ impl Cut {
         match (inherited, &header.parent_session, header.seed) {
             (Inherited::Counted, _, _) | (_, None, _) | (_, _, Seed::None) => Cut::None,
             (_, _, Seed::Length(length)) => Cut::At(length),
-            (_, _, Seed::Marked) => Cut::LastMarker,
+            (_, _, Seed::Marked) => Cut::NextMarker,
         }
     }
 }
@@ -224,11 +226,10 @@ impl TokenUsageFold {
         }
         match self.cut {
             Cut::At(seq) if event.seq < seq => return,
-            Cut::LastMarker if kind == "session/end-seed" => {
-                if event.data().get("inherited").is_some_and(View::is_true) {
-                    (self.turn, self.step, self.bad) = (None, None, None);
-                    sink(Spent::WasInherited);
-                }
+            Cut::NextMarker | Cut::LastMarker if is_inherited_marker(event) => {
+                (self.turn, self.step, self.bad) = (None, None, None);
+                self.cut = Cut::LastMarker;
+                sink(Spent::WasInherited);
             }
             _ => {}
         }
@@ -355,8 +356,13 @@ impl TokenUsageFold {
     }
 
     /// Ends the log. What is told is the first number that is no count of tokens, and how many more
-    /// there are.
+    /// there are; or that a damaged log does not say where its own events begin, of which none counts then.
     pub fn finish(mut self, sink: &mut PartSink<'_>) -> Option<Fault> {
+        if self.cut == Cut::NextMarker {
+            sink(Spent::WasInherited);
+            let message = "nothing says where the session's own events begin, and none is counted";
+            return Some(Fault::new(ProblemKind::BadRow, message));
+        }
         self.settle_step(sink);
         match self.turn.take() {
             Some(turn) if turn.is_open => sink(Spent::Part(turn.part(false))),
@@ -395,13 +401,18 @@ fn pair_of(data: View<'_>) -> (Option<u64>, Option<u64>) {
     (data.get("turn").and_then(View::count), data.get("step").and_then(View::count))
 }
 
+/// Whether the events before this one were copied from another session.
+fn is_inherited_marker(event: &Event<'_>) -> bool {
+    event.is("session/end-seed") && event.data().get("inherited").is_some_and(View::is_true)
+}
+
 fn is(value: View<'_>, kind: &str) -> bool {
     value.get("type").is_some_and(|found| found.is_string(kind))
 }
 
 /// The provider and the model that an object names.
 fn route_of(object: View<'_>) -> Option<Route> {
-    let named = |key| object.get(key).and_then(View::string).map(JsStr::into_owned).filter(|name| *name != "");
+    let named = |key| object.get(key).and_then(View::string).filter(|name| !name.is_empty()).map(JsStr::into_owned);
     Some(Route { provider: named("provider")?, model: named("model")? })
 }
 

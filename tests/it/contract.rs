@@ -16,7 +16,7 @@ fn home() -> Sandbox {
 }
 
 /// Every command that prints a document, the document's name, and its members beside `schema`.
-const DOCUMENTS: [(&[&str], &str, &[&str]); 15] = [
+const DOCUMENTS: [(&[&str], &str, &[&str]); 16] = [
     (&["uri", "encode", "a"], "uri.encode", &["uris"]),
     (&["uri", "decode", "dsh-session:ImEi"], "uri.decode", &["sessions"]),
     (&["uri", "mention", "a"], "uri.mention", &["mentions"]),
@@ -49,6 +49,7 @@ const DOCUMENTS: [(&[&str], &str, &[&str]); 15] = [
     ),
     (&["sessions", "check"], "sessions.check", &["dshLists", "problems", "sessions"]),
     (&["sessions", "path"], "sessions.path", &["paths"]),
+    (&["sessions", "usage"], "sessions.usage", &["by", "includesInherited", "notes", "rows", "total"]),
 ];
 
 /// The members of an object.
@@ -131,6 +132,7 @@ fn records_are_the_members_of_the_document_one_a_line() {
             "uri.mention" => "mentions",
             "sessions.show" => "messages",
             "sessions.path" => "paths",
+            "sessions.usage" => "rows",
             _ => "events",
         };
         // Records come as they are found, the document may order them.

@@ -183,6 +183,43 @@ mirror! {
         matches: Vec<Span>,
     }
     Span { start: u64, end: u64, }
+    Usage {
+        schema: String,
+        by: String,
+        includes_inherited: bool,
+        rows: Vec<UsageRow>,
+        total: UsageSums,
+        notes: Vec<Problem>,
+    }
+    UsageRow {
+        #[serde(deserialize_with = "present")] key: Option<String>,
+        session_id: Option<String>,
+        turn: Option<u64>,
+        provider: Option<String>,
+        model: Option<String>,
+        sessions: u64,
+        turns: u64,
+        steps: u64,
+        #[serde(deserialize_with = "present")] input_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] output_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] cache_read_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] cache_write_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] reasoning_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] total_tokens: Option<u64>,
+        complete: bool,
+    }
+    UsageSums {
+        sessions: u64,
+        turns: u64,
+        steps: u64,
+        #[serde(deserialize_with = "present")] input_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] output_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] cache_read_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] cache_write_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] reasoning_tokens: Option<u64>,
+        #[serde(deserialize_with = "present")] total_tokens: Option<u64>,
+        complete: bool,
+    }
     Paths { schema: String, paths: Vec<PathOf>, }
     PathOf { session_id: String, path: String, }
     Prepared { schema: String, content: Vec<Text>, additional_context: Option<Context>, report: Vec<Report>, }
@@ -313,6 +350,10 @@ fn listings_and_checks() {
         let counts = [long.sessions.len(), check.sessions.len(), paths.paths.len()];
         assert_eq!(counts, [list.sessions.len(); 3]);
         assert!(!list.sessions.is_empty());
+        for by in ["session", "turn", "model", "day", "cwd"] {
+            let usage: Usage = read(&home.run(&["sessions", "usage", "--by", by, "--json"]).success());
+            assert!(by != "session" || !usage.rows.is_empty());
+        }
     }
 }
 

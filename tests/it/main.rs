@@ -19,3 +19,4 @@ mod search;
 mod sessions;
 mod support;
 mod uri;
+mod usage;

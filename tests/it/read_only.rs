@@ -37,7 +37,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Entry> {
 }
 
 /// Every way to read a store.
-const COMMANDS: [&[&str]; 35] = [
+const COMMANDS: [&[&str]; 36] = [
     &["sessions", "list"],
     &["sessions", "list", "--long"],
     &["sessions", "list", "--long", "--jsonl"],
@@ -56,6 +56,7 @@ const COMMANDS: [&[&str]; 35] = [
     &["sessions", "event", "latest", "0", "--after", "3"],
     &["sessions", "latest"],
     &["sessions", "status", "latest"],
+    &["sessions", "usage"],
     &["sessions", "search", "a"],
     &["sessions", "search", "a", "--session", "latest", "--jsonl"],
     &["index", "status"],
