@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> Result<View<'_>, JsonError> {
 /// As [`parse`].
 pub fn parse_prefix(text: &str) -> Result<(View<'_>, usize), JsonError> {
     let start = skip_whitespace(text.as_bytes(), 0);
-    let end = skip_value(text.as_bytes(), start)?;
+    let end = check_value(text.as_bytes(), start)?;
     Ok((View::of_valid(&text[start..end]), end))
 }
 
@@ -50,17 +50,16 @@ pub(super) fn skip_whitespace(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Walks one value without recursion and gives the offset after it.
-pub(super) fn skip_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+/// Checks one value without recursion and gives the offset after it.
+fn check_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
     let fail = |offset, reason| Err(JsonError { offset, reason });
-    // One closing bracket for each array or object we are inside of.
-    let mut open: Vec<u8> = Vec::new();
+    let mut open = Nesting::default();
     loop {
         // A value starts here.
         at = match bytes.get(at) {
             Some(b'"') => skip_string(bytes, at)?,
             Some(opening @ (b'{' | b'[')) => {
-                if open.len() == MAX_DEPTH {
+                if open.depth == MAX_DEPTH {
                     return fail(at, "nesting deeper than any log has");
                 }
                 let closing = opening + 2;
@@ -68,7 +67,7 @@ pub(super) fn skip_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError
                 if bytes.get(inner) == Some(&closing) {
                     inner + 1
                 } else {
-                    open.push(closing);
+                    open.push(closing == b'}');
                     at = if closing == b'}' { skip_key(bytes, inner)? } else { inner };
                     continue;
                 }
@@ -82,18 +81,18 @@ pub(super) fn skip_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError
         };
         // A value ended here: close what it closes, or find the next one.
         loop {
-            let Some(&closing) = open.last() else { return Ok(at) };
+            let Some(is_object) = open.innermost_is_object() else { return Ok(at) };
             at = skip_whitespace(bytes, at);
             match bytes.get(at) {
                 Some(b',') => {
                     at = skip_whitespace(bytes, at + 1);
-                    if closing == b'}' {
+                    if is_object {
                         at = skip_key(bytes, at)?;
                     }
                     break;
                 }
-                Some(byte) if *byte == closing => {
-                    open.pop();
+                Some(byte) if *byte == if is_object { b'}' } else { b']' } => {
+                    open.depth -= 1;
                     at += 1;
                 }
                 Some(_) => return fail(at, "expected a comma or a closing bracket"),
@@ -101,6 +100,68 @@ pub(super) fn skip_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError
             }
         }
     }
+}
+
+/// The arrays and objects we are inside of: a bit each, set for an object. Every row is checked, so this
+/// takes no memory from the heap.
+struct Nesting {
+    is_object: [u64; MAX_DEPTH.div_ceil(64)],
+    depth: usize,
+}
+
+impl Default for Nesting {
+    fn default() -> Nesting {
+        Nesting { is_object: [0; MAX_DEPTH.div_ceil(64)], depth: 0 }
+    }
+}
+
+impl Nesting {
+    fn push(&mut self, is_object: bool) {
+        let bit = 1 << (self.depth % 64);
+        let word = &mut self.is_object[self.depth / 64];
+        *word = if is_object { *word | bit } else { *word & !bit };
+        self.depth += 1;
+    }
+
+    fn innermost_is_object(&self) -> Option<bool> {
+        let innermost = self.depth.checked_sub(1)?;
+        Some(self.is_object[innermost / 64] >> (innermost % 64) & 1 == 1)
+    }
+}
+
+/// Gives the offset after a value of a text that has been checked. Only quotes and brackets are looked
+/// at, which is much faster than checking again.
+pub(super) fn skip_value(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
+    match bytes.get(at) {
+        Some(b'"') => return skip_string(bytes, at),
+        Some(b'{' | b'[') => {}
+        Some(_) => return Ok(skip_scalar(bytes, at)),
+        None => return Err(JsonError { offset: at, reason: "unexpected end" }),
+    }
+    let mut depth = 0usize;
+    loop {
+        at = until_structure(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => {
+                at = skip_string(bytes, at)?;
+                continue;
+            }
+            Some(b'{' | b'[') => depth += 1,
+            Some(b'}' | b']') => depth -= 1,
+            Some(_) => {}
+            None => return Err(JsonError { offset: at, reason: "unexpected end" }),
+        }
+        at += 1;
+        if depth == 0 {
+            return Ok(at);
+        }
+    }
+}
+
+/// From the start of a number or a word to its end.
+fn skip_scalar(bytes: &[u8], at: usize) -> usize {
+    let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+    bytes[at..].iter().position(ends).map_or(bytes.len(), |len| at + len)
 }
 
 /// From a key to the start of its value.
@@ -139,27 +200,52 @@ pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, JsonError> {
     }
 }
 
-/// The first offset at or after `at` that holds a quote, a backslash or a control character: eight
-/// bytes at a time, as texts are where a log's bytes are.
-fn plain_run(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+/// The first offset at or after `at` that holds a quote, a backslash or a control character.
+fn plain_run(bytes: &[u8], at: usize) -> usize {
+    first(
+        bytes,
+        at,
+        |byte| byte == b'"' || byte == b'\\' || byte < 0x20,
+        |word| {
+            let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+            zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\'))) | control
+        },
+    )
+}
+
+/// The first offset at or after `at` that holds a quote or a bracket, or in a text that is not valid
+/// perhaps one of the few other bytes that are brackets but for the bits of `0x26`.
+fn until_structure(bytes: &[u8], at: usize) -> usize {
+    const BRACKET: u8 = b'[' | 0x26;
+    first(
+        bytes,
+        at,
+        |byte| byte == b'"' || byte | 0x26 == BRACKET,
+        |word| zeros(word ^ (ONES * u64::from(b'"'))) | zeros((word | (ONES * 0x26)) ^ (ONES * u64::from(BRACKET))),
+    )
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Marks the highest bit of every byte that is zero; above the first of them perhaps of others too.
+fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & HIGHS
+}
+
+/// The first offset at or after `at` whose byte is one of those looked for: eight bytes at a time, as
+/// texts are where a log's bytes are. `marks` does for eight bytes what `is_one` does for one, as
+/// [`zeros`] does.
+#[inline]
+fn first(bytes: &[u8], mut at: usize, is_one: impl Fn(u8) -> bool, marks: impl Fn(u64) -> u64) -> usize {
     while let Some(chunk) = bytes.get(at..at + 8).and_then(|chunk| chunk.try_into().ok()) {
-        let word = u64::from_le_bytes(chunk);
-        let quote = has_zero(word ^ (ONES * u64::from(b'"')));
-        let backslash = has_zero(word ^ (ONES * u64::from(b'\\')));
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-        let stop = quote | backslash | control;
-        if stop != 0 {
-            return at + (stop.trailing_zeros() / 8) as usize;
+        let found = marks(u64::from_le_bytes(chunk));
+        if found != 0 {
+            return at + (found.trailing_zeros() / 8) as usize;
         }
         at += 8;
     }
-    while let Some(byte) = bytes.get(at) {
-        if *byte == b'"' || *byte == b'\\' || *byte < 0x20 {
-            break;
-        }
+    while bytes.get(at).is_some_and(|byte| !is_one(*byte)) {
         at += 1;
     }
     at
@@ -200,7 +286,9 @@ fn skip_number(bytes: &[u8], mut at: usize) -> Result<usize, JsonError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::string_literal;
     use super::*;
+    use crate::model::js_string::JsStr;
     use proptest::prelude::*;
 
     #[test]
@@ -247,6 +335,17 @@ mod tests {
         #[test]
         fn agrees_with_serde_json_on_any_text(text in "[\\[\\]{},:\" 0-9a-z.\\\\e+-]{0,24}") {
             prop_assert_eq!(parse(&text).is_ok(), serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok());
+        }
+
+        #[test]
+        fn what_was_checked_is_skipped_as_it_was_checked(text in "[\\[\\]{},:\" 0-9a-z.\\\\+-]{0,24}", inner in "[ -~]{0,30}") {
+            let whole = format!("{{\"a\":[1,[],{{}},{}],\"b\":[{text}]}}", string_literal(&JsStr::from(&*inner)));
+            for text in [&*text, &*whole] {
+                let text = text.trim_start();
+                if let Ok(view) = parse(text) {
+                    prop_assert_eq!(skip_value(text.as_bytes(), 0).unwrap(), view.text().len());
+                }
+            }
         }
 
         #[test]
