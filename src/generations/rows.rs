@@ -195,7 +195,7 @@ impl<A: Admission> Rows for RowLog<A> {
             // On a type nobody knows the markers have no effect, whatever they say.
             envelope.surface_op = None;
         }
-        self.accept(&Event::from_row(envelope, view), &members, sink);
+        self.accept(&Event::from_row(envelope, view, members.data.unwrap_or(view)), &members, sink);
         Ok(RowFate::Accepted)
     }
 

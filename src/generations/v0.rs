@@ -221,7 +221,7 @@ impl PackedLog {
             Ok(envelope) => {
                 let event = match &modern {
                     Some(text) => Event::from_text(owned(envelope), text.clone()),
-                    None => Event::from_row(envelope, view),
+                    None => Event::from_row(envelope, view, members.data.unwrap_or(view)),
                 };
                 self.fold.accept(&event, sink);
                 if let Some(fault) = self.fold.surface_fault() {
