@@ -11,7 +11,7 @@ use super::{Generation, Mode, RowFate, Rows};
 use crate::model::event::{Envelope, Event, SurfaceOp};
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::JsStr;
-use crate::model::json::{View, parse};
+use crate::model::json::View;
 use crate::model::problem::{Fault, ProblemKind};
 
 /// What a generation adds to the common rules.
@@ -92,7 +92,7 @@ impl<A: Admission> RowLog<A> {
         else {
             return Err(bad("the row lacks type, seq, time or data"));
         };
-        if members.has_stray {
+        if members.has_stray() {
             return Err(bad("the row has a member no event has"));
         }
         let kind = kind.string().ok_or_else(|| bad("the row's type is not a word"))?;
@@ -163,11 +163,10 @@ impl<A: Admission> RowLog<A> {
 impl<A: Admission> Rows for RowLog<A> {
     fn row(&mut self, text: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
         self.line += 1;
-        let view = match parse(text) {
-            Ok(view) => view,
+        let (view, members) = match Members::parse(text) {
+            Ok(row) => row,
             Err(error) => return self.reject(self.bad_row(format!("the row is not JSON: {error}")), false, sink),
         };
-        let members = Members::of(view);
         if let Err(fault) = self.admission.refuses_log(view, &members) {
             let fault = fault.at_line(self.line);
             return if self.mode == Mode::Salvage { self.reject(fault, false, sink) } else { Err(fault) };
@@ -196,7 +195,7 @@ impl<A: Admission> Rows for RowLog<A> {
             // On a type nobody knows the markers have no effect, whatever they say.
             envelope.surface_op = None;
         }
-        self.accept(&Event::from_row(envelope, view), &members, sink);
+        self.accept(&Event::from_row(envelope, view, members.data.unwrap_or(view)), &members, sink);
         Ok(RowFate::Accepted)
     }
 

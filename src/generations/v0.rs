@@ -132,8 +132,8 @@ impl PackedLog {
             .at_seq(expected)
     }
 
-    fn packed(&mut self, view: View<'_>, tag: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
-        let packed = match PackedRow::decode(view, tag) {
+    fn packed(&mut self, members: &Members<'_>, tag: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
+        let packed = match PackedRow::decode(members, tag) {
             Ok(packed) => packed,
             Err(message) => return self.reject(self.bad_row(message), false, sink),
         };
@@ -150,12 +150,11 @@ impl PackedLog {
         for event in packed.events() {
             self.fold.accept(&event, sink);
         }
-        self.renumber_expectation(packed.first_seq + packed.events().count() as u64);
+        self.renumber_expectation(packed.first_seq + packed.count);
         Ok(RowFate::Accepted)
     }
 
-    fn plain(&mut self, view: View<'_>, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
-        let members = Members::of(view);
+    fn plain(&mut self, view: View<'_>, members: Members<'_>, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
         let ends_turn = members.is("turn/end");
         if let Some(issue) = &self.issue {
             return if ends_turn { Err(issue.clone()) } else { Ok(RowFate::Dropped) };
@@ -222,7 +221,7 @@ impl PackedLog {
             Ok(envelope) => {
                 let event = match &modern {
                     Some(text) => Event::from_text(owned(envelope), text.clone()),
-                    None => Event::from_row(envelope, view),
+                    None => Event::from_row(envelope, view, members.data.unwrap_or(view)),
                 };
                 self.fold.accept(&event, sink);
                 if let Some(fault) = self.fold.surface_fault() {
@@ -240,8 +239,8 @@ impl PackedLog {
 impl Rows for PackedLog {
     fn row(&mut self, text: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
         self.line += 1;
-        let view = match parse(text) {
-            Ok(view) => view,
+        let (view, members) = match Members::parse(text) {
+            Ok(row) => row,
             Err(error) => return self.reject(self.bad_row(format!("the row is not JSON: {error}")), false, sink),
         };
         if view.text() == "null" {
@@ -251,10 +250,10 @@ impl Rows for PackedLog {
                 Mode::Salvage => self.reject(self.bad_row("the row is null"), false, sink),
             };
         }
-        let tag = if view.is_object() { view.get("type").and_then(View::string) } else { None };
+        let tag = members.kind_string();
         match tag.as_ref().and_then(|tag| tag.to_str()).filter(|tag| is_packed_tag(tag)) {
-            Some(tag) => self.packed(view, tag, sink),
-            None => self.plain(view, sink),
+            Some(tag) => self.packed(&members, tag, sink),
+            None => self.plain(view, members, sink),
         }
     }
 
@@ -281,7 +280,7 @@ fn retired(members: &Members<'_>) -> Option<&'static str> {
 fn envelope<'a>(kind: JsStr<'a>, members: &Members<'_>, seq: u64) -> Result<Envelope<'a>, Fault> {
     let bad = |message: &str| Fault::new(ProblemKind::BadRow, message);
     let surface = |message: &str| Fault::new(ProblemKind::InvalidSurface, message);
-    if members.has_stray {
+    if members.has_stray() {
         return Err(bad("the event has a member no event has"));
     }
     let time = members.time.and_then(View::safe_integer).ok_or_else(|| bad("the event has no valid time"))?;
