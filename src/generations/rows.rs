@@ -4,6 +4,7 @@
 //! whole; where rows end, gaps, and the cut of inherited events are the same.
 
 use super::envelope::Members;
+use super::event_types::is_known;
 use super::fold::{Faults, Finished, Fold, Item, Sink};
 use super::seq_ranges::decode_seq_ranges;
 use super::shapes::check_message;
@@ -18,8 +19,6 @@ use crate::model::problem::{Fault, ProblemKind};
 pub(super) trait Admission {
     /// The generation.
     fn generation(&self) -> Generation;
-    /// Whether its dsh knows an event type.
-    fn knows(&self, kind: &JsStr<'_>) -> bool;
     /// Refuses a log for a row wherever the row stands, even in a tail that would be dropped.
     fn refuses_log(&self, row: View<'_>, members: &Members<'_>) -> Result<(), Fault>;
     /// Refuses a row, which the tail rule may then forgive.
@@ -136,7 +135,7 @@ impl<A: Admission> RowLog<A> {
         if event.is("session/end-seed") && event.data().get("inherited").is_some_and(View::is_true) {
             self.inherited_marker = Some(seq);
         }
-        let is_known = self.admission.knows(&event.kind);
+        let is_known = is_known(self.admission.generation(), &event.kind);
         if is_known {
             if let Err(message) = self.admission.relate(event) {
                 self.faults.early(place(Fault::new(ProblemKind::BadRow, message)));
@@ -191,7 +190,7 @@ impl<A: Admission> Rows for RowLog<A> {
         if let Err(message) = self.admission.refuses_row(&members, &envelope.kind, envelope.seq) {
             return self.reject(self.bad_row(message).at_seq(envelope.seq), ends_turn, sink);
         }
-        if !self.admission.knows(&envelope.kind) {
+        if !is_known(self.admission.generation(), &envelope.kind) {
             // On a type nobody knows the markers have no effect, whatever they say.
             envelope.surface_op = None;
         }

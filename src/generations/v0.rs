@@ -7,6 +7,7 @@
 mod legacy;
 
 use super::envelope::Members;
+use super::event_types::is_known;
 use super::fold::{Faults, Finished, Fold, Item, Sink};
 use super::packed::{PackedRow, is_packed_tag};
 use super::seq_ranges::decode_seq_ranges;
@@ -17,61 +18,6 @@ use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{View, parse};
 use crate::model::problem::{Fault, ProblemKind};
-
-/// The event types dsh 0.1.0 knows, and the three that 0.1.2 added without a new version number.
-const KNOWN_TYPES: [&str; 51] = [
-    "agent-preset/selected",
-    "agent/inbox/spliced",
-    "approval/asked",
-    "approval/decided",
-    "approval/policy",
-    "assistant/chunk",
-    "assistant/message",
-    "command/done",
-    "command/run",
-    "compaction/end",
-    "compaction/prune",
-    "compaction/start",
-    "compaction/summary",
-    "feedback/record",
-    "goal/change",
-    "hook/invoked",
-    "hook/result",
-    "llm/retry",
-    "llm/retry-started",
-    "model/selection",
-    "permission/preset",
-    "plan/mode",
-    "request/context",
-    "request/header",
-    "sandbox/mode",
-    "schedule/change",
-    "session-log-deepseek/delivery-accepted",
-    "session/end-seed",
-    "session/title",
-    "session/title-llm-request",
-    "step/end",
-    "step/start",
-    "subagent/descriptor",
-    "subagent/model-selection-policy",
-    "team/member",
-    "team/message/delivered",
-    "team/message/queued",
-    "team/task",
-    "todo/write",
-    "tool-workflow/agent-end",
-    "tool-workflow/agent-start",
-    "tool-workflow/run-end",
-    "tool-workflow/run-start",
-    "tool/call",
-    "tool/code-dispatch",
-    "tool/code-dispatch-start",
-    "tool/result",
-    "turn/end",
-    "turn/start",
-    "user/message",
-    "web/deepseek-search-llm-request",
-];
 
 pub(super) fn decoder(header: &Header, load_fault: Option<Fault>, mode: Mode) -> Box<dyn Rows> {
     Box::new(PackedLog::new(Generation::V0, header, load_fault, mode))
@@ -207,7 +153,7 @@ impl PackedLog {
         if let Err(message) = check_message(self.generation, &kind, members.data) {
             self.faults.early(place(bad(message), self.line));
         }
-        if !KNOWN_TYPES.iter().any(|known| kind == *known) && !members.is_ignorable() {
+        if !is_known(self.generation, &kind) && !members.is_ignorable() {
             let fault =
                 Fault::new(ProblemKind::UnknownEvent, format!("unknown event type {kind:?}, not marked as ignorable"));
             self.faults.unsupported(place(fault, self.line));
