@@ -506,13 +506,17 @@ fn session(sandbox: &Sandbox, id: &str, texts: &[&str]) -> PathBuf {
     sandbox.plain_log(id, &rows.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Searches, and gives what was found.
+/// Searches, and gives what was found; with an index it is the same.
 #[track_caller]
 fn search(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     let outcome = sandbox.run(&[&["sessions", "search", "--json"], arguments].concat());
     let document = outcome.json();
     let status = i32::from(document["items"] == json!([]) && document["nextCursor"].is_null());
-    outcome.exits(status);
+    let warnings = outcome.exits(status).stderr;
+    let indexed = sandbox.run(&[&["sessions", "search", "--json", "--index"], arguments].concat());
+    assert_eq!(indexed.json(), document, "{indexed}");
+    assert_eq!(indexed.stderr, warnings, "{indexed}");
+    indexed.exits(status);
     document
 }
 
