@@ -92,10 +92,14 @@ fn run_with(arguments: impl Iterator<Item = OsString>, env: Env) -> u8 {
         Ok(status) => *status,
         Err(error) => report(&mut context.output, error),
     };
-    match context.output.finish() {
-        Err(error) if status == 0 && !is_closed_pipe(&error) => Code::Io.status(),
+    let status = match context.output.flush() {
+        Err(error) if status == 0 => {
+            report(&mut context.output, &anyhow::Error::new(error).context("could not write the output"))
+        }
         _ => status,
-    }
+    };
+    let _ = context.output.finish();
+    status
 }
 
 /// A wrong command line cannot say how its error is to be printed, but its words can be looked at.

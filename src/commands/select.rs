@@ -18,6 +18,35 @@ pub(super) struct OneSession {
     id: Option<String>,
 }
 
+/// One session, and perhaps one of its events. They are one list of words, because clap tells an optional
+/// word from the one behind it only as long as no option stands between.
+#[derive(Debug, Args)]
+pub(super) struct SessionAndSeq {
+    /// The session, unless --id names it, and the sequence number of one of its events
+    #[arg(value_names = ["SESSION", "SEQ"], num_args = 1.., required_unless_present = "id")]
+    words: Vec<String>,
+    /// The session, by its id, even if that begins with a dash
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
+    id: Option<String>,
+}
+
+impl SessionAndSeq {
+    /// The session as it is named, and the sequence number.
+    pub(super) fn split(&self) -> Result<(OneSession, Option<u64>), Failure> {
+        let (selector, seq) = match (&self.id, &self.words[..]) {
+            (None, [session]) => (Some(session), None),
+            (None, [session, seq]) => (Some(session), Some(seq)),
+            (Some(_), []) => (None, None),
+            (Some(_), [seq]) => (None, Some(seq)),
+            _ => return Err(Failure::new(Code::Usage, "one session is wanted, and one sequence number")),
+        };
+        let number = |seq: &String| {
+            seq.parse().map_err(|_| Failure::new(Code::Usage, format!("{seq:?} is no sequence number of an event")))
+        };
+        Ok((OneSession { selector: selector.cloned(), id: self.id.clone() }, seq.map(number).transpose()?))
+    }
+}
+
 /// Any number of sessions.
 #[derive(Debug, Args)]
 pub(super) struct ManySessions {
@@ -27,14 +56,12 @@ pub(super) struct ManySessions {
 }
 
 impl OneSession {
-    /// One session, named by a selector or by its id.
-    pub(super) fn of(selector: Option<String>, id: Option<String>) -> OneSession {
-        OneSession { selector, id }
-    }
-
     /// The session meant.
     pub(super) fn find<'c>(&self, catalog: &'c Catalog) -> Result<&'c Record, Failure> {
-        let named = read_dash(self.id.iter().chain(&self.selector).cloned().collect(), self.id.is_none())?;
+        if let Some(id) = &self.id {
+            return catalog.select(&Selector::Id(JsStr::from(&**id).into_owned()));
+        }
+        let named = read_dash(self.selector.iter().cloned().collect())?;
         let [text] = &named[..] else {
             return Err(Failure::new(Code::Usage, format!("one session is wanted, {} are named", named.len())));
         };
@@ -57,7 +84,7 @@ impl ManySessions {
     }
 
     fn named(&self) -> Result<Vec<String>, Failure> {
-        read_dash(self.selectors.clone(), true)
+        read_dash(self.selectors.clone())
     }
 }
 
@@ -67,10 +94,10 @@ pub(super) fn parse(text: &str) -> Result<Selector, Failure> {
 }
 
 /// Puts the lines of standard input in the place of `-`.
-fn read_dash(named: Vec<String>, reads_dash: bool) -> Result<Vec<String>, Failure> {
+fn read_dash(named: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut all = Vec::new();
     for text in named {
-        if text != "-" || !reads_dash {
+        if text != "-" {
             all.push(text);
             continue;
         }

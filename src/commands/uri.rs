@@ -29,8 +29,8 @@ pub enum UriCommand {
 /// Items from the command line, or from standard input, one a line.
 #[derive(Debug, Args)]
 pub struct ItemArgs {
-    /// The items; none, or `-`: the lines of standard input
-    #[arg(value_name = "ITEM", allow_hyphen_values = true)]
+    /// The items, after `--` where one begins with a dash; none, or `-`: the lines of standard input
+    #[arg(value_name = "ITEM")]
     items: Vec<String>,
     /// Items read and printed end with NUL and not with a line feed
     #[arg(short = '0', long)]

@@ -1,9 +1,13 @@
 //! Ways to say which session is meant (DESIGN §2).
 
-use super::{Catalog, Record};
+use super::{Catalog, Record, failure};
 use crate::error::{Code, Failure};
 use crate::model::js_string::{JsStr, JsString};
+use crate::model::problem::{Problem, ProblemKind};
 use crate::model::{mention, uri};
+use crate::stores::ReadError;
+use crate::stores::jsonl::layout::encode_segment;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// What a person typed to name a session.
@@ -71,7 +75,11 @@ impl Catalog {
                     format!("there is no latest~{count}: the store holds {held} sessions"),
                 )
             }),
-            Selector::Path(path) => self.by_path(path),
+            // An id may look like a path.
+            Selector::Path(path) => self.by_path(path).or_else(|failure| {
+                let id = JsString::from(path.to_string_lossy().into_owned());
+                if self.records.iter().any(|record| *record.id() == id) { self.exactly(&id) } else { Err(failure) }
+            }),
             Selector::Id(id) => {
                 if self.records.iter().any(|record| record.id() == id) {
                     return self.exactly(id);
@@ -82,7 +90,7 @@ impl Catalog {
                     [record] => Ok(record),
                     [] => match id.to_str().map(Path::new).filter(|path| path.exists()) {
                         Some(path) => self.by_path(path),
-                        None => Err(not_found(id)),
+                        None => Err(self.missing(id)),
                     },
                     [first, ..] if found.iter().all(|record| record.id() == first.id()) => self.exactly(first.id()),
                     _ => Err(ambiguous(&format!("{id:?} begins the ids of {} sessions", found.len()), &found)),
@@ -95,12 +103,28 @@ impl Catalog {
         let found: Vec<&Record> = self.records.iter().filter(|record| record.id() == id).collect();
         match found[..] {
             [record] => Ok(record),
-            [] => Err(not_found(id)),
+            [] => Err(self.missing(id)),
             _ => {
                 let paths = found.iter().map(|record| record.stored.path.display().to_string()).collect();
                 let message = format!("the session id {id:?} lies in {} places", found.len());
-                Err(Failure::new(Code::AmbiguousSession, message).hint("name the log by its path").candidates(paths))
+                Err(Failure::new(Code::AmbiguousSession, message)
+                    .hint("name the log by its path, with --salvage")
+                    .candidates(paths))
             }
+        }
+    }
+
+    /// Why a session is not among the records: its directory may be there, and its log have no header.
+    fn missing(&self, id: &JsString) -> Failure {
+        let directory = encode_segment(id);
+        let is_there = |problem: &&Problem| {
+            let name = problem.path.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+            let is_about_a_log = !matches!(problem.kind, ProblemKind::ForeignEntry | ProblemKind::OrphanTemp);
+            is_about_a_log && name.is_some() && name == directory.as_deref()
+        };
+        match self.problems.iter().find(is_there) {
+            Some(problem) => failure(ReadError::Refused(Box::new(problem.clone()))),
+            None => not_found(id),
         }
     }
 

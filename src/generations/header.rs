@@ -63,7 +63,8 @@ pub fn read_header(generation: Generation, text: &str) -> Result<HeaderLine, Box
 fn version_fault(generation: Generation, version: f64) -> Fault {
     let named = generation.version();
     if version > Generation::V4.version() as f64 {
-        return Fault::new(ProblemKind::UnsupportedVersion, format!("unsupported-version: {version}")).at_line(1);
+        return Fault::new(ProblemKind::UnsupportedVersion, format!("format version {version} is not known here"))
+            .at_line(1);
     }
     let mut fault = Fault::new(ProblemKind::IdentityMismatch, format!("file v{named}, header v{version}")).at_line(1);
     fault.unsupported = true;

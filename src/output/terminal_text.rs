@@ -7,7 +7,7 @@
 use crate::model::js_string::{CodePoint, JsStr};
 use std::borrow::Cow;
 use std::fmt::Write;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Whether a character must not reach a terminal as it is.
 fn is_unsafe(c: char) -> bool {
@@ -75,21 +75,39 @@ fn push_visible(out: &mut String, c: char) {
 }
 
 /// Cuts text that is already safe to a width in terminal columns, with an ellipsis where it was cut.
+/// What was spelled out stays whole.
 pub fn cut_to_width(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
     }
-    let mut out = String::new();
+    let mut kept = 0;
     let mut used = 0;
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
+    while kept < text.len() {
+        let piece = first_piece(&text[kept..]);
+        used += piece.width();
         if used >= width {
             break;
         }
-        out.push(c);
+        kept += piece.len();
     }
-    out.push('…');
-    Cow::Owned(out)
+    Cow::Owned(format!("{}…", &text[..kept]))
+}
+
+/// The first character of a text, or the first character that was spelled out.
+fn first_piece(text: &str) -> &str {
+    let length = if text.starts_with("\\u{") {
+        text.find('}').map_or(1, |end| end + 1)
+    } else if text.starts_with("\\u") {
+        6
+    } else if text.starts_with("\\x") {
+        4
+    } else if text.starts_with('\\') {
+        2
+    } else {
+        text.chars().next().map_or(0, char::len_utf8)
+    };
+    // A backslash may also be one that somebody wrote.
+    text.get(..length).unwrap_or_else(|| &text[..text.chars().next().map_or(0, char::len_utf8)])
 }
 
 #[cfg(test)]
@@ -121,6 +139,16 @@ mod tests {
     fn cutting_counts_columns_and_not_characters() {
         assert_eq!(cut_to_width("名名名名", 5), "名名…");
         assert_eq!(cut_to_width("abc", 3), "abc");
+    }
+
+    #[test]
+    fn what_is_spelled_out_is_not_cut_in_two() {
+        for width in 2..=5 {
+            assert_eq!(cut_to_width(r"a\x1b[0m", width), "a…");
+            assert_eq!(cut_to_width(r"a\u{202e}b", width), "a…");
+        }
+        assert_eq!(cut_to_width(r"a\x1b[0m", 6), r"a\x1b…");
+        assert_eq!(cut_to_width(r"\ud83d\n0123456", 7), r"\ud83d…");
     }
 
     proptest! {

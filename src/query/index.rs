@@ -28,7 +28,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x4453_4849;
 
 /// The version of the tables below. Another one is rebuilt.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
 
 const TABLES: &str = "
 CREATE TABLE store (path TEXT NOT NULL);
@@ -82,6 +82,7 @@ impl Index {
         create_private(path).map_err(|error| failed(path, &error))?;
         match Index::try_open(path, store) {
             Ok(Some(index)) => Ok(index),
+            Ok(None) if !is_ours(path)? => Err(foreign(path)),
             Ok(None) => {
                 remove(path).and_then(|()| create_private(path)).map_err(|error| failed(path, &error))?;
                 let index = Index::try_open(path, store)?;
@@ -134,7 +135,7 @@ impl Index {
 
     /// `None`: what lies there is ours, and of no use.
     fn try_open(path: &Path, store: &Path) -> Result<Option<Index>, Failure> {
-        if fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) && !is_ours(path)? {
+        if !is_ours(path)? {
             return Err(foreign(path));
         }
         match Index::open(path, store) {
@@ -148,6 +149,7 @@ impl Index {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(PATIENCE)?;
+        mark(&connection)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
         // A power cut may cost the index, which can be built again; a killed process costs nothing.
         connection.pragma_update(None, "synchronous", "off")?;
@@ -165,15 +167,15 @@ impl Index {
 
     /// Makes the tables of an empty database, and tells whether those of another one will do.
     fn is_usable(&self, store: &str) -> rusqlite::Result<bool> {
-        let pragma = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        if pragma("application_id")? == 0 {
+        let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        if tables == 0 {
             self.connection.execute_batch(TABLES)?;
             self.connection.execute("INSERT INTO store VALUES (?)", [store])?;
-            self.connection.pragma_update(None, "application_id", APPLICATION_ID)?;
             self.connection.pragma_update(None, "user_version", SCHEMA)?;
             return Ok(true);
         }
-        if pragma("user_version")? != SCHEMA {
+        let schema: i64 = self.connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if schema != SCHEMA {
             return Ok(false);
         }
         let of: Option<String> =
@@ -203,7 +205,12 @@ pub fn up_to_date(
         }
         refreshed => refreshed,
     };
-    Ok((index, refreshed.map_err(|error| failed(path, &error))?))
+    let built = refreshed.map_err(|error| failed(path, &error))?;
+    if built.indexed + built.removed > 0 {
+        // Moves the write-ahead log into the database. Where another process reads, a later run will do it.
+        let _ = index.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    Ok((index, built))
 }
 
 /// Whether an error says that the database is damaged.
@@ -211,35 +218,27 @@ fn is_broken(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Whether a file is an index of ours, by what stands in the header of every SQLite database: its magic
-/// number and, at byte 68, the application id. An index that was never finished has none yet.
-fn is_ours(path: &Path) -> Result<bool, Failure> {
-    use std::io::Read;
-    let mut header = [0; 100];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
-        Err(error) => return Err(failed(path, &error)),
-        Ok(()) => {}
+/// Marks an empty database as ours. Before it is put into write-ahead mode, so that the mark is in the
+/// file itself, and with its first page, so that no one ever sees the file without.
+fn mark(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    if tables == 0 {
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
-    let id = i64::from(u32::from_be_bytes([header[68], header[69], header[70], header[71]]));
-    if !header.starts_with(b"SQLite format 3\0") {
-        return Ok(false);
-    }
-    // In write-ahead mode the id of a new database can still be in the log beside it.
-    Ok(id == APPLICATION_ID || id == 0 && is_without_tables(path))
+    connection.execute_batch("COMMIT")
 }
 
-/// Whether a database has no tables but ours.
-fn is_without_tables(path: &Path) -> bool {
-    let tables = || -> rusqlite::Result<bool> {
-        let connection =
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-        let count: i64 = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-        Ok(id == APPLICATION_ID || id == 0 && count == 0)
-    };
-    tables().unwrap_or(false)
+/// Whether a file is an index of ours or empty, by what stands in the header of every SQLite database:
+/// its magic number and, at byte 68, the application id. The file is not opened as a database, which
+/// would leave files beside it.
+fn is_ours(path: &Path) -> Result<bool, Failure> {
+    use std::io::Read;
+    let mut header = Vec::new();
+    let file = fs::File::open(path).map_err(|error| failed(path, &error))?;
+    file.take(100).read_to_end(&mut header).map_err(|error| failed(path, &error))?;
+    let id = header.get(68..72).map(|id| i64::from(u32::from_be_bytes([id[0], id[1], id[2], id[3]])));
+    Ok(header.is_empty() || header.starts_with(b"SQLite format 3\0") && id == Some(APPLICATION_ID))
 }
 
 /// Makes the directories and an empty file for the owner alone.

@@ -108,8 +108,10 @@ impl Store for SqliteStore {
             let header = header.map_err(broken)?;
             let mut refusal = None;
             if header.version != 0 {
-                let fault =
-                    Fault::new(ProblemKind::UnsupportedVersion, format!("unsupported-version: {}", header.version));
+                let fault = Fault::new(
+                    ProblemKind::UnsupportedVersion,
+                    format!("format version {} is not known here", header.version),
+                );
                 refusal = Some(fault.into_problem(&self.path, Some(header.id.clone())));
                 listing.problems.extend(refusal.clone());
             }

@@ -7,7 +7,7 @@ use dshkit::corpus::{Catalog, Corpus, Record};
 use dshkit::model::json::{parse, write_view};
 use dshkit::model::surface::Surface;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
@@ -245,6 +245,32 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) {
             fs::write(&target, fs::read(entry.path()).unwrap()).unwrap();
         }
     }
+}
+
+/// The rows of a turn in which one question is answered; the answer has seq 3.
+pub(crate) fn turn(question: &str, answer: &str) -> Vec<String> {
+    let user = json!({"id": "m1", "role": "user", "source": {"kind": "user"}, "content": [{"type": "text", "text": question}]});
+    let model = json!({"kind": "model", "provider": "p", "model": "m"});
+    let content = json!([{"type": "text", "text": answer}]);
+    let message = json!({"id": "m3", "role": "assistant", "source": model, "content": content});
+    let rows = [
+        json!({"type": "turn/start", "seq": 0, "time": 10, "data": {"turn": 1}}),
+        json!({"type": "user/message", "seq": 1, "time": 11, "data": user, "surfaceOp": "append"}),
+        json!({"type": "step/start", "seq": 2, "time": 12, "data": {"turn": 1, "step": 1}}),
+        json!({"type": "assistant/message", "seq": 3, "time": 13, "data": {"turn": 1, "step": 1, "message": message}, "surfaceOp": "append"}),
+        json!({"type": "step/end", "seq": 4, "time": 14, "data": {"turn": 1, "step": 1}}),
+        json!({"type": "turn/end", "seq": 5, "time": 15, "data": {"turn": 1, "reason": {"kind": "completed"}}}),
+    ];
+    rows.iter().map(Value::to_string).collect()
+}
+
+/// Writes a plain v0 log with this header into a project directory.
+pub(crate) fn write_log(sandbox: &Sandbox, project: &str, header: &Value, rows: &[String]) -> PathBuf {
+    let path = sandbox.sessions().join(project).join(header["id"].as_str().unwrap()).join("session.jsonl");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    fs::write(&path, format!("{header}\n{lines}")).unwrap();
+    path
 }
 
 /// A string that names bytes: their SHA-256 in hexadecimal.

@@ -2,7 +2,7 @@
 
 use crate::commands::{Context, select};
 use crate::corpus::Selector;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::model::js_string::{JsStr, JsString};
 use crate::output::documents::prepare::{PrepareDocument, omission_note};
 use crate::reference::prepare::{Contract, DEFAULT_MAX_BYTES, MAX_REFERENCES, Request, prepare};
@@ -52,9 +52,8 @@ pub(super) fn run(args: &PrepareArgs, context: &mut Context) -> anyhow::Result<u
         text: JsString::from(text),
         target: args.target.as_deref().map(target).transpose()?,
         references: args.references.iter().map(|reference| parse_reference(reference)).collect::<Result<_, _>>()?,
-        // What is below zero is refused as zero is.
-        max_references: usize::try_from(args.max_references).unwrap_or(0),
-        max_bytes: u64::try_from(args.max_bytes).unwrap_or(0),
+        max_references: limit("max-references", args.max_references)?,
+        max_bytes: limit("max-bytes", args.max_bytes)?,
         contract: if args.compat == Some(Compat::Dsh01) { Contract::Dsh01 } else { Contract::Newest },
     };
     let prepared = prepare(&corpus, &catalog, &request)?;
@@ -65,6 +64,11 @@ pub(super) fn run(args: &PrepareArgs, context: &mut Context) -> anyhow::Result<u
     }
     context.output.document(&PrepareDocument::of(&prepared))?;
     Ok(0)
+}
+
+fn limit<N: TryFrom<i64>>(name: &str, value: i64) -> Result<N, Failure> {
+    let message = || format!("--{name} must be a whole number from 1 on, got {value}");
+    N::try_from(value).map_err(|_| Failure::new(Code::InvalidReferenceConfig, message()))
 }
 
 fn read_stdin() -> anyhow::Result<String> {

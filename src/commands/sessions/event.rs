@@ -1,7 +1,7 @@
 //! `sessions event`: one event in full, and its neighbours.
 
 use crate::commands::Context;
-use crate::commands::select::OneSession;
+use crate::commands::select::SessionAndSeq;
 use crate::error::{Code, Failure};
 use crate::model::surface::Placement;
 use crate::output::documents::event::EventDocument;
@@ -15,13 +15,10 @@ const MAX_WINDOW: u64 = 50;
 
 /// The arguments.
 #[derive(Debug, Args)]
-#[command(allow_missing_positional = true)]
+#[command(override_usage = "dshkit sessions event [OPTIONS] <SESSION|--id ID> <SEQ>")]
 pub struct EventArgs {
     #[command(flatten)]
-    session: OneSession,
-    /// The event's sequence number
-    #[arg(value_name = "SEQ")]
-    seq: u64,
+    target: SessionAndSeq,
     /// So many events before it, at most 50
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
     before: i64,
@@ -32,10 +29,12 @@ pub struct EventArgs {
 
 pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8> {
     let (before, after) = (window("before", args.before)?, window("after", args.after)?);
+    let (session, seq) = args.target.split()?;
+    let seq = seq.ok_or_else(|| Failure::new(Code::Usage, "the sequence number of an event is wanted"))?;
     let (corpus, catalog) = context.catalog()?;
-    let record = args.session.find(&catalog)?;
-    let first = args.seq.saturating_sub(before);
-    let last = args.seq.saturating_add(after);
+    let record = session.find(&catalog)?;
+    let first = seq.saturating_sub(before);
+    let last = seq.saturating_add(after);
     let session_id = Js::from(record.id());
     let mut window = Vec::new();
     let summary = corpus.read(record, &mut |event, _| {
@@ -47,12 +46,12 @@ pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8>
     let placements = surface.placements();
     let place =
         |seq: &u64, event: &EventRecord| event.placed(placements.get(seq).copied().unwrap_or(Placement::LogOnly));
-    let target = window.iter().find(|(seq, _)| *seq == args.seq).map(|(seq, event)| place(seq, event));
+    let target = window.iter().find(|(at, _)| *at == seq).map(|(seq, event)| place(seq, event));
     let target = target.ok_or_else(|| {
         let message = format!(
             "the session {:?} has no event {}: it has {} events",
             record.id(),
-            args.seq,
+            seq,
             summary.finished.logical_events
         );
         Failure::new(Code::EventNotFound, message)
@@ -60,8 +59,8 @@ pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8>
     let document = EventDocument {
         session: SessionDocument::of(record),
         target,
-        start_seq: window.first().map_or(args.seq, |(seq, _)| *seq),
-        end_seq: window.last().map_or(args.seq, |(seq, _)| *seq),
+        start_seq: window.first().map_or(seq, |(seq, _)| *seq),
+        end_seq: window.last().map_or(seq, |(seq, _)| *seq),
         events: window.iter().map(|(seq, event)| place(seq, event)).collect(),
     };
     context.output.document(&document)?;

@@ -126,14 +126,21 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> anyhow::Result<u8
 
 fn raw(corpus: &Corpus, record: &Record, output: &mut Output) -> anyhow::Result<u8> {
     let is_terminal = output.is_terminal();
-    corpus.read_lines(record, &mut |bytes| {
-        if is_terminal {
+    // An error of the output is not one of the log.
+    let mut failed = None;
+    let read = corpus.read_lines(record, &mut |bytes| {
+        let written = if is_terminal {
             let text = crate::model::js_string::JsString::from(String::from_utf8_lossy(bytes).into_owned());
             output.raw(visible_lines(&text).as_bytes())
         } else {
             output.raw(bytes)
-        }
-    })?;
+        };
+        written.map_err(|error| io::Error::from(failed.insert(error).kind()))
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    read?;
     Ok(0)
 }
 

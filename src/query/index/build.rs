@@ -68,7 +68,7 @@ pub(super) fn refresh(
     let revisions = corpus.revisions(&all);
     let known = index.revisions()?;
     let is_current = |record: &Record, revision: Option<Revision>| {
-        revision.is_some_and(|revision| known.get(&key(record)) == Some(&encode_revision(revision)))
+        revision.is_some_and(|revision| known.get(&key(record)) == Some(&state(record, revision)))
     };
     let changed: Vec<(&Record, Revision)> = all
         .iter()
@@ -116,8 +116,11 @@ pub(super) fn key(record: &Record) -> Key {
     (record.stored.path.to_string_lossy().into_owned(), record.id().as_bytes().to_vec())
 }
 
-pub(super) fn encode_revision(revision: Revision) -> Vec<u8> {
-    revision.0.iter().flat_map(|number| number.to_be_bytes()).collect()
+/// What a session is known by in the index: the revision of its log, and whether the store refuses it,
+/// which depends on other files as well.
+pub(super) fn state(record: &Record, revision: Revision) -> Vec<u8> {
+    let refused = u8::from(record.stored.refusal.is_some());
+    revision.0.iter().flat_map(|number| number.to_be_bytes()).chain([refused]).collect()
 }
 
 /// Reads a log and hands on its chunks. If the receiver has gone, the rest is read for nothing.
@@ -195,7 +198,7 @@ impl Index {
         let keys: HashSet<Key> = records.iter().map(key).collect();
         let gone = known.keys().filter(|key| !keys.contains(*key)).count();
         let is_stale = |(record, revision): &(&&Record, Option<Revision>)| {
-            known.get(&key(record)) != revision.map(encode_revision).as_ref()
+            known.get(&key(record)) != revision.map(|revision| state(record, revision)).as_ref()
         };
         Ok((gone + all.iter().zip(corpus.revisions(&all)).filter(is_stale).count()) as u64)
     }
@@ -223,7 +226,7 @@ impl Index {
         steps: impl Iterator<Item = Step>,
     ) -> rusqlite::Result<()> {
         let (path, session) = key(record);
-        let revision = encode_revision(revision);
+        let revision = state(record, revision);
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let held: Option<Vec<u8>> = transaction
             .query_row("SELECT revision FROM sessions WHERE path = ? AND session = ?", params![path, session], |row| {

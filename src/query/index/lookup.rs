@@ -1,6 +1,6 @@
 //! Searching with an index.
 
-use super::build::{Key, Stored, encode_revision, key};
+use super::build::{Key, Stored, key, state};
 use super::{Index, failed};
 use crate::corpus::{Corpus, Record};
 use crate::error::Failure;
@@ -34,7 +34,7 @@ pub fn search_indexed<'r>(
     for (record, revision) in records.iter().zip(corpus.revisions(records)) {
         let session = known.get(&key(record));
         let current = session.filter(|session| {
-            session.is_sound && revision.is_some_and(|revision| encode_revision(revision) == session.revision)
+            session.is_sound && revision.is_some_and(|revision| state(record, revision) == session.revision)
         });
         let Some(session) = current else {
             unknown.push(*record);

@@ -81,7 +81,8 @@ fn kind_of(entry: &DirEntry) -> Option<EntryKind> {
     } else if kind.is_symlink() {
         Some(EntryKind::Symlink(name))
     } else {
-        Some(EntryKind::File(name))
+        // What is neither may never end, or never begin.
+        kind.is_file().then_some(EntryKind::File(name))
     }
 }
 
@@ -174,6 +175,7 @@ fn open(root: &Path, candidate: &Candidate, heads: &mut HeadReader) -> Found {
     let mut found = Found::default();
     let mut logs: Vec<LogName> = Vec::new();
     let mut lock = None;
+    let mut has_link = false;
     let entries = match fs::read_dir(&candidate.path) {
         Ok(entries) => entries,
         Err(error) => {
@@ -184,8 +186,10 @@ fn open(root: &Path, candidate: &Candidate, heads: &mut HeadReader) -> Found {
     };
     for entry in entries.filter_map(Result::ok) {
         match kind_of(&entry) {
-            Some(EntryKind::File(name) | EntryKind::Symlink(name)) if LogName::parse(&name).is_some() => {
+            Some(EntryKind::File(name)) if LogName::parse(&name).is_some() => logs.extend(LogName::parse(&name)),
+            Some(EntryKind::Symlink(name)) if LogName::parse(&name).is_some() => {
                 logs.extend(LogName::parse(&name));
+                has_link = true;
             }
             Some(EntryKind::File(name)) if name == LOCK => lock = Some(entry.path()),
             _ => found.problems.push(stray(&entry)),
@@ -195,7 +199,8 @@ fn open(root: &Path, candidate: &Candidate, heads: &mut HeadReader) -> Found {
     let Some(&newest) = logs.last() else { return found };
     let path = candidate.path.join(newest.file_name());
     let mut facts = DirectoryFacts::of(&logs);
-    let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let opened = if has_link { open_target(&path) } else { File::open(&path) };
+    let opened = opened.and_then(|file| Ok((file.metadata()?.len(), file)));
     let (bytes, mut file) = match opened {
         Ok(opened) => opened,
         Err(error) => {
@@ -248,6 +253,11 @@ fn open(root: &Path, candidate: &Candidate, heads: &mut HeadReader) -> Found {
         identity,
     });
     found
+}
+
+/// Opens what a link leads to, if that is a file.
+fn open_target(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("not a file")) }
 }
 
 /// Whether the log lies where its header says. Another path to the same file is fine.

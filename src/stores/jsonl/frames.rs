@@ -57,6 +57,17 @@ pub(super) fn walk(file: &mut File, len: u64) -> Result<Structure, WalkError> {
     }
 }
 
+/// Where the frame that begins at an offset ends; the end of the log if there is no telling.
+pub(super) fn frame_end(file: &mut File, start: u64, len: u64) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut source = Source { file, buffer: vec![0; 1 << 18], filled: 0, at: 0, offset: start, len };
+    match walk_frame(&mut source) {
+        Ok(()) => Ok(source.offset),
+        Err(FrameError::Torn | FrameError::Broken(..)) => Ok(len),
+        Err(FrameError::Io(error)) => Err(error),
+    }
+}
+
 /// Where the first frame in a buffer ends, `None` if it is not complete.
 pub(super) fn first_frame_end(bytes: &[u8]) -> Result<Option<usize>, Fault> {
     let mut source = Slice { bytes, at: 0 };

@@ -1,13 +1,14 @@
 //! Reading one log from its file: frames, lines, rows, and when what is missing at the end is a crash
 //! and when it is damage (formats.md §5).
 
-use super::frames::{Structure, WalkError, walk};
+use super::frames::{Structure, WalkError, frame_end, walk};
 use super::head::{HeadError, HeadReader};
 use super::layout::LogName;
 use super::lines::{LinesError, Splitter, read_each_frame, read_frames, read_plain};
 use crate::generations::{Decoder, Generation, HeaderLine, Item, Mode, RowFate};
 use crate::model::problem::{Fault, Problem, ProblemKind};
 use crate::stores::{Encoding, EventSink, LogSummary, ReadError, StoredSession, refused};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 
@@ -87,7 +88,10 @@ impl Scan<'_, '_, '_> {
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         self.last_line += 1;
         // Node decodes UTF-8 with replacement, so bytes that are none load as U+FFFD.
-        let text = String::from_utf8_lossy(line);
+        let text = match str::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
         let fate = self.decoder.row(&text, &mut *self.sink).map_err(Refusal)?;
         if fate == RowFate::Accepted && self.committed_line + 1 == self.last_line {
             self.committed_line = self.last_line;
@@ -246,22 +250,12 @@ impl Log {
                 Err(LinesError::Frame { offset, is_checksum, message }) => {
                     (scan.sink)(Item::Trouble(&frame_fault(offset, is_checksum, message)));
                     *splitter = Splitter::default();
-                    start = self.frame_after(offset, end).map_err(LinesError::Io)?;
+                    start = frame_end(&mut self.file, offset, end).map_err(LinesError::Io)?;
                 }
                 result => return result,
             }
         }
         Ok(())
-    }
-
-    /// Where the frame that begins at an offset ends.
-    fn frame_after(&mut self, offset: u64, end: u64) -> io::Result<u64> {
-        use std::io::{Read, Seek, SeekFrom};
-        self.file.seek(SeekFrom::Start(offset))?;
-        let mut bytes = Vec::new();
-        (&mut self.file).take(end - offset).read_to_end(&mut bytes)?;
-        let len = super::frames::first_frame_end(&bytes).ok().flatten().unwrap_or(bytes.len());
-        Ok(offset + len as u64)
     }
 
     fn rows_error(&self, error: LinesError<Refusal>, session: &StoredSession) -> ReadError {
