@@ -944,3 +944,42 @@ fn a_damaged_index_gives_no_wrong_answer() {
         check(&format!("{kept} pages are left"), &good[..kept * 4096]);
     }
 }
+
+#[test]
+fn a_long_session_is_found_in_all_its_parts() {
+    let sandbox = Sandbox::new();
+    let word = |seq: u64| format!("w{:07}", seq * 7_919 % 1_000_003);
+    let rows: Vec<String> = (0..600)
+        .map(|seq: u64| {
+            // A row with much more text than is looked up at once, and some that a summary replaces.
+            let filler: String = (0..if seq == 300 { 60_000 } else { 120 }).map(|at| word(seq * 200 + at) + " ").collect();
+            let op = match seq {
+                100 => r#""sourceEventSeqs":[98,99],"surfaceOp":{"op":"replace","start":98,"end":99}"#,
+                _ => r#""surfaceOp":"append""#,
+            };
+            format!(
+                r#"{{"type":"user/message","seq":{seq},"time":{seq},"data":{{"content":[{{"type":"text","text":"{filler}row {seq} 全文"}}],"source":{{"kind":"user"}},"role":"user","id":"m{seq}"}},{op}}}"#
+            )
+        })
+        .collect();
+    sandbox.plain_log("long", &rows.iter().map(String::as_str).collect::<Vec<_>>());
+    sandbox.plain_log("short", &[&rows[0]]);
+    sandbox.run(&["index", "build"]).success();
+    let connection = rusqlite::Connection::open(index_path(&sandbox)).unwrap();
+    let chunks: i64 = connection.query_row("SELECT count(*) FROM chunks", [], |row| row.get(0)).unwrap();
+    assert!(chunks > 4, "the long session is in {chunks} parts");
+    drop(connection);
+    let mut queries: Vec<Vec<String>> = (0..600).step_by(43).map(|seq| vec![format!("ROW {seq} 全")]).collect();
+    queries.extend([0, 60_100, 61_000, 119_999].map(|at| vec![word(at)]));
+    queries.extend(["全文", "文", "row", "w"].map(|text| vec![text.to_owned()]));
+    queries.extend(["98", "99", "100"].map(|seq| vec![format!("row {seq} 全"), "--surface=shadowed".to_owned()]));
+    queries.push(vec![(0..40).map(|at| word(60_000 + at)).collect::<Vec<_>>().join(" ")]);
+    let mut found = 0;
+    for words in &queries {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (scan, index) = (search(&sandbox, "--json", &words, &[]), search(&sandbox, "--json", &words, &["--index"]));
+        assert_eq!((index.text(), index.status), (scan.text(), scan.status), "{words:?}\n{index}");
+        found += usize::from(scan.status == Some(0));
+    }
+    assert!(found >= 20, "only {found} of {} searches found anything", queries.len());
+}
