@@ -152,8 +152,7 @@ impl Index {
         connection.busy_timeout(PATIENCE)?;
         mark(&connection)?;
         write_ahead(&connection)?;
-        // A power cut may cost the index, which can be built again; a killed process costs nothing.
-        connection.pragma_update(None, "synchronous", "off")?;
+        connection.pragma_update(None, "synchronous", "normal")?;
         let index = Index { connection, path: path.to_owned() };
         let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
         let store = store.to_string_lossy();
