@@ -7,6 +7,7 @@
 //! (formats.md §2–§6).
 
 mod envelope;
+mod event_types;
 mod fold;
 mod header;
 mod packed;

@@ -1,11 +1,14 @@
 //! Packed rows: a run of streamed pieces in one line (formats.md §4; v0 and v1 only).
 
+use super::envelope::Members;
 use crate::model::event::{Delta, DeltaKind, Event};
-use crate::model::json::View;
+use crate::model::json::{Kind, View};
 
 /// A packed row that has been checked.
 pub(super) struct PackedRow<'a> {
     pub(super) first_seq: u64,
+    /// How many events it holds.
+    pub(super) count: u64,
     first_time: i64,
     turn: View<'a>,
     step: View<'a>,
@@ -22,9 +25,9 @@ pub(super) fn is_packed_tag(kind: &str) -> bool {
 
 impl<'a> PackedRow<'a> {
     /// Checks a row with a packed tag. All of it must be right; one wrong member spoils the row.
-    pub(super) fn decode(row: View<'a>, tag: &str) -> Result<PackedRow<'a>, &'static str> {
-        let [first_seq, first_time, data] = exactly(row, ["seq0", "time0", "data"], &["type"])
-            .ok_or("a packed row has other members than type, seq0, time0, data")?;
+    pub(super) fn decode(row: &Members<'a>, tag: &str) -> Result<PackedRow<'a>, &'static str> {
+        let [first_seq, first_time, data] =
+            row.of_packed_row().ok_or("a packed row has other members than type, seq0, time0, data")?;
         let first_seq =
             first_seq.safe_integer().and_then(|seq| u64::try_from(seq).ok()).ok_or("seq0 is not a count")?;
         let first_time = first_time.safe_integer().ok_or("time0 is not a whole number")?;
@@ -48,15 +51,18 @@ impl<'a> PackedRow<'a> {
                 DeltaKind::ToolCall { id, name }
             }
         };
-        let packed = PackedRow { first_seq, first_time, turn, step, index, kind, gaps, texts };
-        packed.check_members()?;
+        let mut packed = PackedRow { first_seq, count: 0, first_time, turn, step, index, kind, gaps, texts };
+        packed.count = packed.check_members()?;
         Ok(packed)
     }
 
-    fn check_members(&self) -> Result<(), &'static str> {
+    /// Checks what the row holds, and counts it.
+    fn check_members(&self) -> Result<u64, &'static str> {
         let mut count: u64 = 0;
         for text in self.texts.array().ok_or("the texts are not a list")? {
-            text.string().ok_or("a text is not a string")?;
+            if text.kind() != Kind::String {
+                return Err("a text is not a string");
+            }
             count += 1;
         }
         let mut time = self.first_time;
@@ -77,7 +83,7 @@ impl<'a> PackedRow<'a> {
         if self.first_seq + count - 1 > MAX_SAFE_INTEGER as u64 {
             return Err("a member's seq is out of range");
         }
-        Ok(())
+        Ok(count)
     }
 
     /// The row's events, in order.

@@ -4,6 +4,7 @@
 //! whole; where rows end, gaps, and the cut of inherited events are the same.
 
 use super::envelope::Members;
+use super::event_types::is_known;
 use super::fold::{Faults, Finished, Fold, Item, Sink};
 use super::seq_ranges::decode_seq_ranges;
 use super::shapes::check_message;
@@ -11,15 +12,13 @@ use super::{Generation, Mode, RowFate, Rows};
 use crate::model::event::{Envelope, Event, SurfaceOp};
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::JsStr;
-use crate::model::json::{View, parse};
+use crate::model::json::View;
 use crate::model::problem::{Fault, ProblemKind};
 
 /// What a generation adds to the common rules.
 pub(super) trait Admission {
     /// The generation.
     fn generation(&self) -> Generation;
-    /// Whether its dsh knows an event type.
-    fn knows(&self, kind: &JsStr<'_>) -> bool;
     /// Refuses a log for a row wherever the row stands, even in a tail that would be dropped.
     fn refuses_log(&self, row: View<'_>, members: &Members<'_>) -> Result<(), Fault>;
     /// Refuses a row, which the tail rule may then forgive.
@@ -92,7 +91,7 @@ impl<A: Admission> RowLog<A> {
         else {
             return Err(bad("the row lacks type, seq, time or data"));
         };
-        if members.has_stray {
+        if members.has_stray() {
             return Err(bad("the row has a member no event has"));
         }
         let kind = kind.string().ok_or_else(|| bad("the row's type is not a word"))?;
@@ -136,7 +135,7 @@ impl<A: Admission> RowLog<A> {
         if event.is("session/end-seed") && event.data().get("inherited").is_some_and(View::is_true) {
             self.inherited_marker = Some(seq);
         }
-        let is_known = self.admission.knows(&event.kind);
+        let is_known = is_known(self.admission.generation(), &event.kind);
         if is_known {
             if let Err(message) = self.admission.relate(event) {
                 self.faults.early(place(Fault::new(ProblemKind::BadRow, message)));
@@ -163,11 +162,10 @@ impl<A: Admission> RowLog<A> {
 impl<A: Admission> Rows for RowLog<A> {
     fn row(&mut self, text: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
         self.line += 1;
-        let view = match parse(text) {
-            Ok(view) => view,
+        let (view, members) = match Members::parse(text) {
+            Ok(row) => row,
             Err(error) => return self.reject(self.bad_row(format!("the row is not JSON: {error}")), false, sink),
         };
-        let members = Members::of(view);
         if let Err(fault) = self.admission.refuses_log(view, &members) {
             let fault = fault.at_line(self.line);
             return if self.mode == Mode::Salvage { self.reject(fault, false, sink) } else { Err(fault) };
@@ -192,11 +190,11 @@ impl<A: Admission> Rows for RowLog<A> {
         if let Err(message) = self.admission.refuses_row(&members, &envelope.kind, envelope.seq) {
             return self.reject(self.bad_row(message).at_seq(envelope.seq), ends_turn, sink);
         }
-        if !self.admission.knows(&envelope.kind) {
+        if !is_known(self.admission.generation(), &envelope.kind) {
             // On a type nobody knows the markers have no effect, whatever they say.
             envelope.surface_op = None;
         }
-        self.accept(&Event::from_row(envelope, view), &members, sink);
+        self.accept(&Event::from_row(envelope, view, members.data.unwrap_or(view)), &members, sink);
         Ok(RowFate::Accepted)
     }
 

@@ -22,16 +22,14 @@ pub(super) fn check_message(generation: Generation, kind: &JsStr<'_>, data: Opti
         _ => return Ok(()),
     };
     let message = if kind == "user/message" { data } else { data.and_then(|data| data.get("message")) };
-    let message = message.filter(|message| non_empty_string(message.get("id"))).ok_or("its message has no id")?;
-    if !message.get("role").is_some_and(|held| held.is_string(role)) {
+    let [id, held_role, source, content] =
+        message.map_or([None; 4], |message| message.pick(["id", "role", "source", "content"]));
+    let message = message.filter(|_| non_empty_string(id)).ok_or("its message has no id")?;
+    if !held_role.is_some_and(|held| held.is_string(role)) {
         return Err("its message has the wrong role for its type");
     }
-    let source = message
-        .get("source")
-        .filter(|source| non_empty_string(source.get("kind")))
-        .ok_or("its message has no source")?;
-    let content =
-        message.get("content").filter(|content| content.array().is_some()).ok_or("its message has no content list")?;
+    let source = source.filter(|source| non_empty_string(source.get("kind"))).ok_or("its message has no source")?;
+    let content = content.filter(|content| content.array().is_some()).ok_or("its message has no content list")?;
     match kind {
         "system/message" => check_system_source(generation, source),
         "assistant/message" if !is_kind(source, "model") || !has_provider_and_model(Some(source)) => {

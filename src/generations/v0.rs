@@ -7,6 +7,7 @@
 mod legacy;
 
 use super::envelope::Members;
+use super::event_types::is_known;
 use super::fold::{Faults, Finished, Fold, Item, Sink};
 use super::packed::{PackedRow, is_packed_tag};
 use super::seq_ranges::decode_seq_ranges;
@@ -17,61 +18,6 @@ use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{View, parse};
 use crate::model::problem::{Fault, ProblemKind};
-
-/// The event types dsh 0.1.0 knows, and the three that 0.1.2 added without a new version number.
-const KNOWN_TYPES: [&str; 51] = [
-    "agent-preset/selected",
-    "agent/inbox/spliced",
-    "approval/asked",
-    "approval/decided",
-    "approval/policy",
-    "assistant/chunk",
-    "assistant/message",
-    "command/done",
-    "command/run",
-    "compaction/end",
-    "compaction/prune",
-    "compaction/start",
-    "compaction/summary",
-    "feedback/record",
-    "goal/change",
-    "hook/invoked",
-    "hook/result",
-    "llm/retry",
-    "llm/retry-started",
-    "model/selection",
-    "permission/preset",
-    "plan/mode",
-    "request/context",
-    "request/header",
-    "sandbox/mode",
-    "schedule/change",
-    "session-log-deepseek/delivery-accepted",
-    "session/end-seed",
-    "session/title",
-    "session/title-llm-request",
-    "step/end",
-    "step/start",
-    "subagent/descriptor",
-    "subagent/model-selection-policy",
-    "team/member",
-    "team/message/delivered",
-    "team/message/queued",
-    "team/task",
-    "todo/write",
-    "tool-workflow/agent-end",
-    "tool-workflow/agent-start",
-    "tool-workflow/run-end",
-    "tool-workflow/run-start",
-    "tool/call",
-    "tool/code-dispatch",
-    "tool/code-dispatch-start",
-    "tool/result",
-    "turn/end",
-    "turn/start",
-    "user/message",
-    "web/deepseek-search-llm-request",
-];
 
 pub(super) fn decoder(header: &Header, load_fault: Option<Fault>, mode: Mode) -> Box<dyn Rows> {
     Box::new(PackedLog::new(Generation::V0, header, load_fault, mode))
@@ -132,8 +78,8 @@ impl PackedLog {
             .at_seq(expected)
     }
 
-    fn packed(&mut self, view: View<'_>, tag: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
-        let packed = match PackedRow::decode(view, tag) {
+    fn packed(&mut self, members: &Members<'_>, tag: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
+        let packed = match PackedRow::decode(members, tag) {
             Ok(packed) => packed,
             Err(message) => return self.reject(self.bad_row(message), false, sink),
         };
@@ -150,12 +96,11 @@ impl PackedLog {
         for event in packed.events() {
             self.fold.accept(&event, sink);
         }
-        self.renumber_expectation(packed.first_seq + packed.events().count() as u64);
+        self.renumber_expectation(packed.first_seq + packed.count);
         Ok(RowFate::Accepted)
     }
 
-    fn plain(&mut self, view: View<'_>, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
-        let members = Members::of(view);
+    fn plain(&mut self, view: View<'_>, members: Members<'_>, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
         let ends_turn = members.is("turn/end");
         if let Some(issue) = &self.issue {
             return if ends_turn { Err(issue.clone()) } else { Ok(RowFate::Dropped) };
@@ -208,7 +153,7 @@ impl PackedLog {
         if let Err(message) = check_message(self.generation, &kind, members.data) {
             self.faults.early(place(bad(message), self.line));
         }
-        if !KNOWN_TYPES.iter().any(|known| kind == *known) && !members.is_ignorable() {
+        if !is_known(self.generation, &kind) && !members.is_ignorable() {
             let fault =
                 Fault::new(ProblemKind::UnknownEvent, format!("unknown event type {kind:?}, not marked as ignorable"));
             self.faults.unsupported(place(fault, self.line));
@@ -222,7 +167,7 @@ impl PackedLog {
             Ok(envelope) => {
                 let event = match &modern {
                     Some(text) => Event::from_text(owned(envelope), text.clone()),
-                    None => Event::from_row(envelope, view),
+                    None => Event::from_row(envelope, view, members.data.unwrap_or(view)),
                 };
                 self.fold.accept(&event, sink);
                 if let Some(fault) = self.fold.surface_fault() {
@@ -240,8 +185,8 @@ impl PackedLog {
 impl Rows for PackedLog {
     fn row(&mut self, text: &str, sink: &mut Sink<'_>) -> Result<RowFate, Fault> {
         self.line += 1;
-        let view = match parse(text) {
-            Ok(view) => view,
+        let (view, members) = match Members::parse(text) {
+            Ok(row) => row,
             Err(error) => return self.reject(self.bad_row(format!("the row is not JSON: {error}")), false, sink),
         };
         if view.text() == "null" {
@@ -251,10 +196,10 @@ impl Rows for PackedLog {
                 Mode::Salvage => self.reject(self.bad_row("the row is null"), false, sink),
             };
         }
-        let tag = if view.is_object() { view.get("type").and_then(View::string) } else { None };
+        let tag = members.kind_string();
         match tag.as_ref().and_then(|tag| tag.to_str()).filter(|tag| is_packed_tag(tag)) {
-            Some(tag) => self.packed(view, tag, sink),
-            None => self.plain(view, sink),
+            Some(tag) => self.packed(&members, tag, sink),
+            None => self.plain(view, members, sink),
         }
     }
 
@@ -281,7 +226,7 @@ fn retired(members: &Members<'_>) -> Option<&'static str> {
 fn envelope<'a>(kind: JsStr<'a>, members: &Members<'_>, seq: u64) -> Result<Envelope<'a>, Fault> {
     let bad = |message: &str| Fault::new(ProblemKind::BadRow, message);
     let surface = |message: &str| Fault::new(ProblemKind::InvalidSurface, message);
-    if members.has_stray {
+    if members.has_stray() {
         return Err(bad("the event has a member no event has"));
     }
     let time = members.time.and_then(View::safe_integer).ok_or_else(|| bad("the event has no valid time"))?;

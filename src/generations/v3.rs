@@ -4,6 +4,7 @@
 //! ends of a replacement are called `startSeq` and `endSeq`.
 
 use super::envelope::Members;
+use super::event_types::is_known;
 use super::rows::{Admission, RowLog, check_surface_markers};
 use super::shapes::{is_block, is_kind, non_empty_string};
 use super::{Generation, Mode, Rows};
@@ -12,68 +13,6 @@ use crate::model::header::Header;
 use crate::model::js_string::JsStr;
 use crate::model::json::View;
 use crate::model::problem::{Fault, ProblemKind};
-
-const KNOWN_TYPES: [&str; 56] = [
-    "agent-preset/selected",
-    "agent/inbox/spliced",
-    "approval/asked",
-    "approval/decided",
-    "approval/policy",
-    "assistant/attempt",
-    "assistant/message",
-    "command/done",
-    "command/run",
-    "compaction/end",
-    "compaction/prune",
-    "compaction/start",
-    "compaction/summary",
-    "deliverables/presented",
-    "feedback/message-delete",
-    "feedback/message-put",
-    "feedback/record",
-    "goal/change",
-    "hook/invoked",
-    "hook/result",
-    "llm/retry",
-    "llm/retry-started",
-    "model/selection",
-    "permission/preset",
-    "plan/mode",
-    "request/context",
-    "request/header",
-    "sandbox/mode",
-    "schedule/change",
-    "session-log-deepseek/delivery-accepted",
-    "session/end-seed",
-    "session/title",
-    "session/title-llm-request",
-    "step/end",
-    "step/start",
-    "subagent/catalog",
-    "subagent/descriptor",
-    "subagent/model-selection-policy",
-    "system/message",
-    "team/member",
-    "team/message/delivered",
-    "team/message/queued",
-    "team/task",
-    "todo/write",
-    "tool-workflow/agent-end",
-    "tool-workflow/agent-start",
-    "tool-workflow/run-end",
-    "tool-workflow/run-start",
-    "tool/call",
-    "tool/ptc-dispatch",
-    "tool/ptc-dispatch-start",
-    "tool/result",
-    "turn/end",
-    "turn/start",
-    "user/message",
-    "web/deepseek-search-llm-request",
-];
-
-/// Types of the later 0.1.x trunk that wrote v3 too; 0.1.5 refuses them, their own dsh does not.
-const LATE_TYPES: [&str; 2] = ["image/offload", "workspace/changes"];
 
 pub(super) fn decoder(header: &Header, mode: Mode) -> Box<dyn Rows> {
     Box::new(RowLog::new(V3, header, mode))
@@ -84,10 +23,6 @@ struct V3;
 impl Admission for V3 {
     fn generation(&self) -> Generation {
         Generation::V3
-    }
-
-    fn knows(&self, kind: &JsStr<'_>) -> bool {
-        KNOWN_TYPES.iter().chain(&LATE_TYPES).any(|known| *kind == *known)
     }
 
     fn refuses_log(&self, _row: View<'_>, members: &Members<'_>) -> Result<(), Fault> {
@@ -116,7 +51,7 @@ impl Admission for V3 {
     }
 
     fn refuses_row(&self, members: &Members<'_>, kind: &JsStr<'_>, seq: u64) -> Result<(), &'static str> {
-        if self.knows(kind) {
+        if is_known(self.generation(), kind) {
             check_surface_markers(members, is_surface_type(kind), seq, self.replace_keys())?;
         }
         match kind.to_str() {

@@ -7,6 +7,7 @@ mod admission;
 mod relations;
 
 use super::envelope::Members;
+use super::event_types::is_known;
 use super::rows::{Admission, RowLog, check_surface_markers};
 use super::{Generation, Mode, Rows};
 use crate::model::event::{Event, is_surface_type};
@@ -14,71 +15,6 @@ use crate::model::header::Header;
 use crate::model::js_string::JsStr;
 use crate::model::json::View;
 use crate::model::problem::Fault;
-
-const KNOWN_TYPES: [&str; 62] = [
-    "agent-preset/selected",
-    "agent/inbox/spliced",
-    "approval/asked",
-    "approval/decided",
-    "approval/policy",
-    "assistant/attempt",
-    "assistant/message",
-    "command/done",
-    "command/run",
-    "compaction/end",
-    "compaction/prune",
-    "compaction/start",
-    "compaction/summary",
-    "deliverables/presented",
-    "developer/message",
-    "feedback/message-delete",
-    "feedback/message-put",
-    "feedback/record",
-    "goal/change",
-    "hook/invoked",
-    "hook/result",
-    "image/offload",
-    "job/registered",
-    "job/settled",
-    "llm/retry",
-    "llm/retry-started",
-    "model/selection",
-    "permission/preset",
-    "plan/mode",
-    "request/context",
-    "request/header",
-    "sandbox/mode",
-    "schedule/change",
-    "session-log-deepseek/delivery-accepted",
-    "session/end-seed",
-    "session/title",
-    "session/title-llm-request",
-    "step/end",
-    "step/start",
-    "subagent/catalog",
-    "subagent/descriptor",
-    "subagent/model-selection-policy",
-    "system/message",
-    "team/member",
-    "team/message/delivered",
-    "team/message/queued",
-    "team/task",
-    "todo/write",
-    "tool-workflow/agent-end",
-    "tool-workflow/agent-start",
-    "tool-workflow/run-end",
-    "tool-workflow/run-start",
-    "tool/call",
-    "tool/ptc-dispatch",
-    "tool/ptc-dispatch-start",
-    "tool/result",
-    "turn/end",
-    "turn/start",
-    "user/message",
-    "web/deepseek-search-llm-request",
-    "working-directory/change",
-    "workspace/changes",
-];
 
 pub(super) fn decoder(header: &Header, mode: Mode) -> Box<dyn Rows> {
     let relations = relations::Relations::new(header);
@@ -94,10 +30,6 @@ impl Admission for V4 {
         Generation::V4
     }
 
-    fn knows(&self, kind: &JsStr<'_>) -> bool {
-        KNOWN_TYPES.iter().any(|known| *kind == *known)
-    }
-
     fn refuses_log(&self, _row: View<'_>, members: &Members<'_>) -> Result<(), Fault> {
         admission::check(members)
     }
@@ -107,7 +39,7 @@ impl Admission for V4 {
     }
 
     fn refuses_event(&self, members: &Members<'_>, kind: &JsStr<'_>, seq: u64) -> Result<(), &'static str> {
-        if self.knows(kind) {
+        if is_known(self.generation(), kind) {
             check_surface_markers(members, is_surface_type(kind), seq, self.replace_keys())
         } else {
             Ok(())

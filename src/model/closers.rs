@@ -65,30 +65,32 @@ impl OpenTurn {
     /// Takes one event in.
     pub fn observe(&mut self, event: &Event<'_>) {
         self.last = Some((event.seq, event.time));
-        match event.kind.to_str() {
-            Some("turn/start") => {
+        match event.kind.as_bytes() {
+            // By far the most, and nothing to a turn.
+            b"assistant/chunk" => {}
+            b"turn/start" => {
                 self.turn = Some(coordinate(event.data(), "turn"));
                 self.step = None;
                 self.calls.clear();
             }
-            Some("turn/end") => {
+            b"turn/end" => {
                 self.turn = None;
                 self.step = None;
                 self.calls.clear();
             }
-            Some("step/start") => self.step = Some(coordinate(event.data(), "step")),
-            Some("step/end") => {
+            b"step/start" => self.step = Some(coordinate(event.data(), "step")),
+            b"step/end" => {
                 self.step = None;
                 self.calls.clear();
             }
-            Some("assistant/message") => self.advertise(event),
-            Some("tool/call") => {
+            b"assistant/message" => self.advertise(event),
+            b"tool/call" => {
                 let id = event.data().get("callId").and_then(View::string);
                 if let Some(call) = self.calls.iter_mut().find(|call| id.as_ref() == Some(&call.id)) {
                     call.started = Some(event.seq);
                 }
             }
-            Some("tool/result") => self.settle(event),
+            b"tool/result" => self.settle(event),
             _ => {}
         }
     }

@@ -41,8 +41,8 @@ pub enum SurfaceOp {
 
 #[derive(Debug)]
 enum Body<'a> {
-    /// The stored row: an object with the whole event.
-    Row(View<'a>),
+    /// The stored row: an object with the whole event, and the `data` in it.
+    Row { row: View<'a>, data: View<'a> },
     /// A row that had to be rewritten to its present form, or one made here; canonical text.
     Text(String),
     /// A member of a packed row.
@@ -99,8 +99,8 @@ pub struct Envelope<'a> {
 
 impl<'a> Event<'a> {
     /// An event that stands in the log as one row.
-    pub fn from_row(envelope: Envelope<'a>, row: View<'a>) -> Event<'a> {
-        Event::new(envelope, Body::Row(row))
+    pub fn from_row(envelope: Envelope<'a>, row: View<'a>, data: View<'a>) -> Event<'a> {
+        Event::new(envelope, Body::Row { row, data })
     }
 
     /// An event whose text was made here. The text must be a JSON object with a `data` member.
@@ -135,7 +135,7 @@ impl<'a> Event<'a> {
     /// The whole event as an object. `sourceEventSeqs` stands in it as it was stored.
     pub fn row(&self) -> View<'_> {
         let text = match &self.body {
-            Body::Row(row) => return *row,
+            Body::Row { row, .. } => return *row,
             Body::Text(text) => text,
             Body::Delta { delta, text } => text.get_or_init(|| delta_text(self.seq, self.time, delta)),
         };
@@ -144,14 +144,17 @@ impl<'a> Event<'a> {
 
     /// The event's `data`. A log that validated always has it; without it the row itself is given.
     pub fn data(&self) -> View<'_> {
-        self.row().get("data").unwrap_or(self.row())
+        match &self.body {
+            Body::Row { data, .. } => *data,
+            Body::Text(_) | Body::Delta { .. } => self.row().get("data").unwrap_or(self.row()),
+        }
     }
 
     /// The piece, if the event is a member of a packed row.
     pub fn delta(&self) -> Option<&Delta<'a>> {
         match &self.body {
             Body::Delta { delta, .. } => Some(delta),
-            Body::Row(_) | Body::Text(_) => None,
+            Body::Row { .. } | Body::Text(_) => None,
         }
     }
 
@@ -203,7 +206,7 @@ fn delta_text(seq: u64, time: i64, delta: &Delta<'_>) -> String {
 /// The types of events that can be on the surface, in any generation.
 pub fn is_surface_type(kind: &JsStr<'_>) -> bool {
     matches!(
-        kind.to_str(),
-        Some("user/message" | "assistant/message" | "tool/result" | "system/message" | "developer/message")
+        kind.as_bytes(),
+        b"user/message" | b"assistant/message" | b"tool/result" | b"system/message" | b"developer/message"
     )
 }

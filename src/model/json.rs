@@ -11,7 +11,7 @@ mod value;
 mod view;
 mod write;
 
-pub use scan::{JsonError, MAX_DEPTH, parse, parse_prefix};
+pub use scan::{JsonError, MAX_DEPTH, parse, parse_members, parse_prefix};
 pub use value::{Object, Value};
 pub use view::{Kind, View};
 pub use write::{number_literal, string_literal, write_string, write_value, write_view};

@@ -22,6 +22,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 /// `DSHI`: marks the database as an index of ours.
@@ -150,9 +151,8 @@ impl Index {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(PATIENCE)?;
         mark(&connection)?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        // A power cut may cost the index, which can be built again; a killed process costs nothing.
-        connection.pragma_update(None, "synchronous", "off")?;
+        write_ahead(&connection)?;
+        connection.pragma_update(None, "synchronous", "normal")?;
         let index = Index { connection, path: path.to_owned() };
         let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
         let store = store.to_string_lossy();
@@ -227,6 +227,22 @@ fn mark(connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     }
     connection.execute_batch("COMMIT")
+}
+
+/// Puts a database into write-ahead mode, if it is not. SQLite waits for others with everything else, but
+/// not with this.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && waited < PATIENCE => {
+                thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            changed => return changed,
+        }
+    }
 }
 
 /// Whether a file is an index of ours or empty, by what stands in the header of every SQLite database:

@@ -10,7 +10,7 @@ use dshkit::query::search::{Extra, Query, Wanted, search_session, search_session
 use proptest::prelude::*;
 use proptest::sample::{Index as Choice, select, subsequence};
 use proptest::test_runner::RngSeed;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -814,4 +814,172 @@ fn an_index_of_another_schema_is_made_anew() {
         assert_eq!(same_with_index(&sandbox), [""; 0], "{statements}");
         assert_eq!(sandbox.run(&["index", "status", "--json"]).json()["stale"], 0, "{statements}");
     }
+}
+
+/// A home with so many sessions, every one with a few messages, of which some are shared.
+fn many(count: usize, texts: usize) -> Sandbox {
+    let sandbox = Sandbox::new();
+    for number in 0..count {
+        let rows: Vec<String> = (0..texts)
+            .map(|seq| {
+                let text = format!("the message {seq} to test session {number}: error 中文 {}", number * texts + seq);
+                format!(
+                    r#"{{"type":"user/message","seq":{seq},"time":{seq},"data":{{"content":[{{"type":"text","text":"{text}"}}],"source":{{"kind":"user"}},"role":"user","id":"m{seq}"}},"surfaceOp":"append"}}"#
+                )
+            })
+            .collect();
+        sandbox.plain_log(&format!("s{number}"), &rows.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    sandbox
+}
+
+fn spawn(sandbox: &Sandbox, words: &[&str]) -> std::process::Child {
+    let mut command: Command = sandbox.command();
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn several_processes_build_and_search_at_once() {
+    let sandbox = many(30, 4);
+    let queries = ["中文", "session 7", "message 3 to TEST", "error 中文 11"];
+    for round in 0..4 {
+        if round % 2 == 0 {
+            sandbox.run(&["index", "clear"]).success();
+        } else {
+            // Some logs have changed.
+            for number in 0..10 {
+                let id = format!("s{}", number * 2 + round);
+                sandbox.plain_log(
+                    &id,
+                    &[&format!(r#"{{"type":"session/title","seq":0,"time":1,"data":{{"title":"{round}"}}}}"#)],
+                );
+            }
+        }
+        let scans: Vec<Outcome> = queries.iter().map(|query| search(&sandbox, "--json", &[query], &[])).collect();
+        assert!(scans.iter().filter(|scan| scan.status == Some(0)).count() >= 2, "round {round}");
+        let searching: Vec<_> =
+            queries.iter().map(|query| spawn(&sandbox, &["sessions", "search", "--json", "--index", query])).collect();
+        let building: Vec<_> = (0..2).map(|_| spawn(&sandbox, &["index", "build", "--json"])).collect();
+        for (child, scan) in searching.into_iter().zip(&scans) {
+            let output = child.wait_with_output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!((stderr.as_str(), output.status.code()), (scan.stderr.as_str(), scan.status), "round {round}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), scan.text(), "round {round}");
+        }
+        for child in building {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "round {round}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let status = sandbox.run(&["index", "status", "--json"]).success().json();
+        assert_eq!((&status["stale"], &status["indexed"]), (&json!(0), &json!(30)), "round {round}");
+        let connection = rusqlite::Connection::open(index_path(&sandbox)).unwrap();
+        let count = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(count("SELECT count(*) FROM sessions"), 30, "round {round}");
+        let orphans = "SELECT count(*) FROM chunks WHERE session NOT IN (SELECT id FROM sessions)";
+        assert_eq!(count(orphans), 0, "round {round}");
+    }
+}
+
+#[test]
+fn a_killed_build_leaves_what_can_be_used() {
+    let sandbox = many(200, 3);
+    let path = index_path(&sandbox);
+    let scan = search(&sandbox, "--json", &["中文 1"], &[]).success();
+    let mut broke_off = 0;
+    // How many bytes the database and its log must have grown by before the process is killed.
+    for grown in [1, 5_000, 50_000, 200_000, 400_000] {
+        sandbox.run(&["index", "clear"]).success();
+        let size = || {
+            let wal = fs::metadata(path.with_extension("sqlite-wal")).map_or(0, |metadata| metadata.len());
+            wal + fs::metadata(&path).map_or(0, |metadata| metadata.len())
+        };
+        let mut child = spawn(&sandbox, &["index", "build"]);
+        while size() < grown && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let _ = child.kill();
+        broke_off += usize::from(!child.wait().unwrap().success());
+        sandbox.run(&["index", "status", "--json"]).success();
+        let index = search(&sandbox, "--json", &["中文 1"], &["--index"]).success();
+        assert_eq!((index.text(), &index.stderr), (scan.text(), &scan.stderr), "killed at {grown}");
+        let status = sandbox.run(&["index", "status", "--json"]).success().json();
+        assert_eq!((&status["stale"], &status["indexed"]), (&json!(0), &json!(200)), "killed at {grown}");
+    }
+    assert!(broke_off > 0, "no build was killed before its end");
+}
+
+#[test]
+fn a_damaged_index_gives_no_wrong_answer() {
+    let sandbox = many(20, 40);
+    sandbox.run(&["index", "build"]).success();
+    let path = index_path(&sandbox);
+    let good = fs::read(&path).unwrap();
+    assert!(!path.with_extension("sqlite-wal").exists(), "all of it is in the one file");
+    let queries = ["中文", "session 7", "message 33 to TEST", "搜"];
+    let scans: Vec<Outcome> = queries.iter().map(|query| search(&sandbox, "--json", &[query], &[])).collect();
+    assert!(scans.iter().filter(|scan| scan.status == Some(0)).count() == 3);
+    let check = |what: &str, bytes: &[u8]| {
+        for (query, scan) in queries.iter().zip(&scans) {
+            fs::write(&path, bytes).unwrap();
+            let index = search(&sandbox, "--json", &[query], &["--index"]);
+            assert_eq!((index.text(), index.status), (scan.text(), scan.status), "{query} {what}\n{index}");
+        }
+    };
+    let pages = good.len() / 4096;
+    for page in 1..pages {
+        let mut bytes = good.clone();
+        bytes[page * 4096..(page + 1) * 4096].fill(0xA5);
+        check(&format!("page {page} is overwritten"), &bytes);
+    }
+    // A database page has no checksum, so a single byte is noticed only in the texts.
+    let texts: Vec<usize> = memchr::memmem::find_iter(&good, &[0x28, 0xB5, 0x2F, 0xFD]).collect();
+    assert!(texts.len() >= 20, "every session has one, beside what SQLite has moved away");
+    for at in texts {
+        let mut bytes = good.clone();
+        bytes[at + 300] ^= 0x15;
+        check(&format!("the text at {at} has another byte"), &bytes);
+    }
+    for kept in [1, pages / 2, pages - 1] {
+        check(&format!("{kept} pages are left"), &good[..kept * 4096]);
+    }
+}
+
+#[test]
+fn a_long_session_is_found_in_all_its_parts() {
+    let sandbox = Sandbox::new();
+    let word = |seq: u64| format!("w{:07}", seq * 7_919 % 1_000_003);
+    let rows: Vec<String> = (0..600)
+        .map(|seq: u64| {
+            // A row with much more text than is looked up at once, and some that a summary replaces.
+            let filler: String = (0..if seq == 300 { 60_000 } else { 120 }).map(|at| word(seq * 200 + at) + " ").collect();
+            let op = match seq {
+                100 => r#""sourceEventSeqs":[98,99],"surfaceOp":{"op":"replace","start":98,"end":99}"#,
+                _ => r#""surfaceOp":"append""#,
+            };
+            format!(
+                r#"{{"type":"user/message","seq":{seq},"time":{seq},"data":{{"content":[{{"type":"text","text":"{filler}row {seq} 全文"}}],"source":{{"kind":"user"}},"role":"user","id":"m{seq}"}},{op}}}"#
+            )
+        })
+        .collect();
+    sandbox.plain_log("long", &rows.iter().map(String::as_str).collect::<Vec<_>>());
+    sandbox.plain_log("short", &[&rows[0]]);
+    sandbox.run(&["index", "build"]).success();
+    let connection = rusqlite::Connection::open(index_path(&sandbox)).unwrap();
+    let chunks: i64 = connection.query_row("SELECT count(*) FROM chunks", [], |row| row.get(0)).unwrap();
+    assert!(chunks > 4, "the long session is in {chunks} parts");
+    drop(connection);
+    let mut queries: Vec<Vec<String>> = (0..600).step_by(43).map(|seq| vec![format!("ROW {seq} 全")]).collect();
+    queries.extend([0, 60_100, 61_000, 119_999].map(|at| vec![word(at)]));
+    queries.extend(["全文", "文", "row", "w"].map(|text| vec![text.to_owned()]));
+    queries.extend(["98", "99", "100"].map(|seq| vec![format!("row {seq} 全"), "--surface=shadowed".to_owned()]));
+    queries.push(vec![(0..40).map(|at| word(60_000 + at)).collect::<Vec<_>>().join(" ")]);
+    let mut found = 0;
+    for words in &queries {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (scan, index) = (search(&sandbox, "--json", &words, &[]), search(&sandbox, "--json", &words, &["--index"]));
+        assert_eq!((index.text(), index.status), (scan.text(), scan.status), "{words:?}\n{index}");
+        found += usize::from(scan.status == Some(0));
+    }
+    assert!(found >= 20, "only {found} of {} searches found anything", queries.len());
 }

@@ -3,6 +3,8 @@
 
 use crate::support::{ReadLog, Sandbox, record_of};
 use dshkit::corpus::Corpus;
+use dshkit::model::js_string::JsStr;
+use dshkit::stores::jsonl::layout::project_key;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::path::Path;
@@ -245,4 +247,94 @@ fn a_fork_owns_what_comes_after_its_cut() {
     let log = ReadLog::of(&corpus, record_of(&catalog, "session-nofork-N").unwrap()).unwrap();
     assert_eq!(log.inherited, 4);
     assert_eq!(used(&log, 0), (400, 10));
+}
+
+/// The ids a list has under some flags, in code point order.
+#[track_caller]
+fn listed(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
+    let document = sandbox.run(&[&["sessions", "list", "--json"], arguments].concat()).success().json();
+    let id = |session: &Value| session["sessionId"].as_str().unwrap().to_owned();
+    let mut ids: Vec<String> = document["sessions"].as_array().unwrap().iter().map(id).collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn flags_and_filters_narrow_a_list_together() {
+    let sandbox = Sandbox::with_data("cases/15");
+    let listed = |arguments: &[&str]| listed(&sandbox, arguments);
+    assert_eq!(listed(&["--origin", "subagent"]), ["session-ci-sub"]);
+    assert_eq!(listed(&["--filter", r#"[{"kind":"origin","values":["subagent"]}]"#]), ["session-ci-sub"]);
+    assert_eq!(listed(&["--origin", "user"]).len(), 7);
+    assert_eq!(listed(&["--cwd", "/home/demo/ci-other"]), ["session-ci-other"]);
+    assert_eq!(listed(&["--cwd", "/home/demo"]), [""; 0]);
+    assert_eq!(listed(&["--parent", "session-ci-b"]), ["session-ci-sub"]);
+    assert_eq!(listed(&["--filter", r#"[{"kind":"parent","values":[null]}]"#]).len(), 7);
+    // Values are alternatives, clauses and flags are not, and no value is no alternative.
+    let either = r#"[{"kind":"id","values":["session-ci-a","session-ci-b","session-ci-other"]}]"#;
+    assert_eq!(listed(&["--filter", either]), ["session-ci-a", "session-ci-b", "session-ci-other"]);
+    assert_eq!(listed(&["--filter", either, "--cwd", "/home/demo/ci"]), ["session-ci-a", "session-ci-b"]);
+    assert_eq!(
+        listed(&["--filter", either, "--cwd", "/home/demo/ci", "--since", &at(10 * MINUTE + 1)]),
+        ["session-ci-b"]
+    );
+    let both =
+        r#"[{"kind":"id","values":["session-ci-a","session-ci-b"]},{"kind":"id","values":["session-ci-b","x"]}]"#;
+    assert_eq!(listed(&["--filter", both]), ["session-ci-b"]);
+    assert_eq!(listed(&["--filter", r#"[{"kind":"id","values":[]}]"#]), [""; 0]);
+    // Both ends of a range belong to it.
+    let range = |from: u64, to: u64| format!(r#"[{{"kind":"created-at","from":{from},"to":{to}}}]"#);
+    assert_eq!(
+        listed(&["--filter", &range(T0 + 10 * MINUTE, T0 + 10 * MINUTE + 900)]),
+        ["session-ci-a", "session-ci-b"]
+    );
+    assert_eq!(listed(&["--filter", &range(T0 + 10 * MINUTE + 1, T0 + 10 * MINUTE + 899)]), [""; 0]);
+}
+
+#[test]
+fn a_working_directory_is_the_one_of_the_header() {
+    let sandbox = Sandbox::new();
+    let here = sandbox.path("user").to_str().unwrap().to_owned();
+    let sessions = [
+        ("windows", "C:\\Users\\ann\\shop"),
+        ("other-case", "C:\\Users\\ann\\Shop"),
+        ("share", "\\\\host\\share\\x"),
+        ("gone", "/no/such/directory"),
+        ("here", &here),
+    ];
+    for (id, cwd) in sessions {
+        let directory = sandbox.sessions().join(project_key(Some(&JsStr::from(cwd))).unwrap()).join(id);
+        fs::create_dir_all(&directory).unwrap();
+        let header =
+            json!({"type": "session", "version": 0, "id": id, "createdAt": 1000, "cwd": cwd, "delegationDepth": 0});
+        fs::write(directory.join("session.jsonl"), format!("{header}\n")).unwrap();
+    }
+    let cases: &[(&str, &[&str])] = &[
+        ("C:\\Users\\ann\\shop", &["windows"]),
+        ("c:/Users/ann/shop", &["windows"]),
+        ("c:\\Users\\ann/shop\\", &["windows"]),
+        ("C:/Users/ann/Shop", &["other-case"]),
+        ("C:\\users\\ann\\shop", &[]),
+        ("D:\\Users\\ann\\shop", &[]),
+        ("//host/share/x", &[]),
+        ("\\\\host/share\\x", &["share"]),
+        ("/no/such/directory", &["gone"]),
+        ("/no/such/directory/", &["gone"]),
+        ("/no/such", &[]),
+        (&here, &["here"]),
+    ];
+    for (cwd, expected) in cases {
+        assert_eq!(listed(&sandbox, &["--cwd", cwd]), *expected, "{cwd}");
+    }
+    // dsh's own clause takes the very string.
+    let clause = |cwd: &str| json!([{"kind": "cwd", "values": [cwd]}]).to_string();
+    assert_eq!(listed(&sandbox, &["--filter", &clause("C:\\Users\\ann\\shop")]), ["windows"]);
+    assert_eq!(listed(&sandbox, &["--filter", &clause("c:/Users/ann/shop")]), [""; 0]);
+    // A directory that is no more is told, and hides nothing.
+    let document = sandbox.run(&["sessions", "list", "--json"]).success().json();
+    let listed = document["sessions"].as_array().unwrap();
+    assert_eq!(listed.len(), sessions.len());
+    for session in listed {
+        assert_eq!(session["cwdExists"], session["sessionId"] == "here", "{session}");
+    }
 }

@@ -5,7 +5,7 @@
 //! of dsh must come first, in its order and with its snippets; and whatever we find must be there.
 
 use crate::golden::queries;
-use crate::support::{Differences, Sandbox, read_json, record_of, run_in_store, shared};
+use crate::support::{Differences, Sandbox, outcome, read_json, record_of, run_in_store, shared};
 use dshkit::corpus::{Catalog, Corpus, Record};
 use dshkit::model::js_string::JsStr;
 use dshkit::model::uri;
@@ -316,6 +316,37 @@ fn every_hit_is_there_and_those_of_dsh_come_first_as_in_dsh() {
     differences.none_of_at_least(100 * files);
 }
 
+#[test]
+fn an_index_finds_the_same_in_the_stores_of_dsh() {
+    let mut differences = Differences::default();
+    let all = Golden::all();
+    for (at, golden) in all.iter().enumerate() {
+        let sandbox = Sandbox::new();
+        let search = |arguments: &[&str]| {
+            let mut command = sandbox.command();
+            command.args(["--json", "--store"]).arg(&golden.store).args(["sessions", "search"]).args(arguments);
+            outcome(command, b"")
+        };
+        let id = named(golden.texts.keys().next_back().unwrap());
+        let queries: Vec<&str> = golden.share(at, "searchSessions").filter_map(|case| plain(&case["query"])).collect();
+        for text in queries.iter().step_by(queries.len().div_ceil(7)) {
+            for scope in [&["--limit", "5"][..], &["--session", &id]] {
+                let scanned = search(&[scope, &["--", text]].concat());
+                let indexed = search(&[scope, &["--index", "--", text]].concat());
+                let place = format!("{} {text:?} {scope:?}", golden.name);
+                differences.compare(&place, indexed.json(), scanned.json());
+                differences.compare(&place, (indexed.stderr, indexed.status), (scanned.stderr, scanned.status));
+            }
+        }
+        // The index was used, and not passed over with all its problems.
+        let status =
+            sandbox.command().args(["index", "status", "--json", "--store"]).arg(&golden.store).output().unwrap();
+        let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+        differences.compare(format!("{}: {status}", golden.name), &status["indexed"], golden.texts.len());
+    }
+    differences.none_of_at_least(20 * all.len());
+}
+
 /// The name of a session by which it is meant whatever its id looks like.
 fn named(id: &str) -> String {
     uri::encode(&JsStr::from(id))
@@ -506,13 +537,17 @@ fn session(sandbox: &Sandbox, id: &str, texts: &[&str]) -> PathBuf {
     sandbox.plain_log(id, &rows.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Searches, and gives what was found.
+/// Searches, and gives what was found; with an index it is the same.
 #[track_caller]
 fn search(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     let outcome = sandbox.run(&[&["sessions", "search", "--json"], arguments].concat());
     let document = outcome.json();
     let status = i32::from(document["items"] == json!([]) && document["nextCursor"].is_null());
-    outcome.exits(status);
+    let warnings = outcome.exits(status).stderr;
+    let indexed = sandbox.run(&[&["sessions", "search", "--json", "--index"], arguments].concat());
+    assert_eq!(indexed.json(), document, "{indexed}");
+    assert_eq!(indexed.stderr, warnings, "{indexed}");
+    indexed.exits(status);
     document
 }
 

@@ -1,7 +1,7 @@
 //! `sessions latest`: the session of a job, or nothing.
 
 use crate::commands::Context;
-use crate::commands::session_filter::{absolute, time};
+use crate::commands::session_filter::WithinArgs;
 use crate::corpus::{Catalog, Corpus, Directories, Record};
 use crate::error::{Code, Failure};
 use crate::output::Output;
@@ -13,15 +13,8 @@ use clap::{Args, ValueEnum};
 /// The arguments.
 #[derive(Debug, Args)]
 pub struct LatestArgs {
-    /// Only sessions of this working directory
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<String>,
-    /// Only sessions from then on: a date, a time, 90m, 36h, 2d, or milliseconds
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
-    /// Only sessions up to then
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
+    #[command(flatten)]
+    within: WithinArgs,
     /// There must be only one; if there are more, fail and name them
     #[arg(long)]
     one: bool,
@@ -44,9 +37,9 @@ enum By {
 }
 
 pub(super) fn run(args: &LatestArgs, context: &mut Context) -> anyhow::Result<u8> {
-    let range = Range::between(time(args.since.as_deref(), context)?, time(args.until.as_deref(), context)?)?;
+    let range = args.within.span(context)?;
     let mut filter = SessionFilter::default();
-    filter.0.extend(args.cwd.as_deref().map(|dir| SessionClause::In(absolute(dir))));
+    filter.0.extend(args.within.cwd_clause());
     if !args.include_subagents {
         filter.0.push(SessionClause::Origin(vec![Origin::User]));
     }

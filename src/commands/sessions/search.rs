@@ -246,7 +246,7 @@ impl<'r> Searcher<'_, 'r> {
             });
             match searched {
                 Ok(()) => return,
-                Err(failure) => output.warn(&format!("{}; `index clear` removes it", failure.message)),
+                Err(failure) => output.warn(&format!("{}; every log is read instead", failure.message)),
             }
         }
         let rest: Vec<&Record> =

@@ -223,11 +223,11 @@ fn object(view: View<'_>) -> Option<Object> {
 }
 
 fn has_all(view: View<'_>, keys: &[&str]) -> bool {
-    keys.iter().all(|key| view.get(key).is_some())
+    keys.iter().all(|key| view.has(key))
 }
 
 fn has_none(view: View<'_>, keys: &[&str]) -> bool {
-    keys.iter().all(|key| view.get(key).is_none())
+    !keys.iter().any(|key| view.has(key))
 }
 
 fn has_only(view: View<'_>, required: &[&str], optional: &[&str]) -> bool {

@@ -131,6 +131,22 @@ impl<'a> View<'a> {
         self.members().filter(|(name, _)| *name == key).map(|(_, value)| value).last()
     }
 
+    /// Whether an object has a member of this name.
+    pub fn has(self, key: &str) -> bool {
+        self.members().any(|(name, _)| name == key)
+    }
+
+    /// An object's members of these names, found in one walk; see [`View::get`].
+    pub fn pick<const N: usize>(self, keys: [&str; N]) -> [Option<View<'a>>; N] {
+        let mut picked = [None; N];
+        for (name, value) in self.members() {
+            if let Some(at) = keys.iter().position(|key| name == *key) {
+                picked[at] = Some(value);
+            }
+        }
+        picked
+    }
+
     /// The value as a tree.
     pub fn to_value(self) -> Value {
         match self.kind() {

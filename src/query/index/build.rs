@@ -9,6 +9,7 @@ use crate::stores::revision::Revision;
 use rusqlite::{OptionalExtension, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering as Memory};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -177,8 +178,15 @@ impl Chunk {
             grams.push(' ');
         }
         let json = serde_json::to_vec(&self.documents).unwrap_or_default();
-        Step::Chunk { documents: zstd::bulk::compress(&json, LEVEL).unwrap_or_default(), grams }
+        Step::Chunk { documents: compress(&json).unwrap_or_default(), grams }
     }
+}
+
+/// Compresses with a checksum, because SQLite has none and would not notice that a text has changed.
+fn compress(json: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    compressor.include_checksum(true)?;
+    compressor.compress(json)
 }
 
 impl Index {

@@ -1,7 +1,7 @@
 //! Searching with an index.
 
 use super::build::{Key, Stored, key, state};
-use super::{Index, failed};
+use super::{Index, failed, is_broken, remove};
 use crate::corpus::{Corpus, Record};
 use crate::error::Failure;
 use crate::query::grams::{Grams, PatternGrams};
@@ -25,7 +25,13 @@ pub fn search_indexed<'r>(
     query: &Query,
     found: &mut dyn FnMut(&'r Record, Result<Found, Failure>) -> ControlFlow<()>,
 ) -> Result<(), Failure> {
-    let broken = |error: rusqlite::Error| failed(&index.path, &error);
+    let broken = |error: rusqlite::Error| {
+        if is_damage(&error) {
+            // The next search that wants an index makes a new one.
+            let _ = remove(&index.path);
+        }
+        failed(&index.path, &error)
+    };
     // One transaction, so that what other processes write meanwhile is not seen by half.
     let transaction = index.connection.unchecked_transaction().map_err(broken)?;
     let known = sessions(&transaction).map_err(broken)?;
@@ -125,6 +131,11 @@ fn match_chunks(connection: &Connection, session: i64, chunks: &[i64], query: &Q
         }
     }
     Ok(Found { hits: collector.finish(), problem: None })
+}
+
+/// Whether an error says that what is in the index is not what was put there.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    is_broken(error) || matches!(error, rusqlite::Error::FromSqlConversionFailure(..))
 }
 
 fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {

@@ -8,6 +8,7 @@ use super::lines::{LinesError, Splitter, read_each_frame, read_frames, read_plai
 use crate::generations::{Decoder, Generation, HeaderLine, Item, Mode, RowFate};
 use crate::model::problem::{Fault, Problem, ProblemKind};
 use crate::stores::{Encoding, EventSink, LogSummary, ReadError, StoredSession, refused};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 
@@ -87,7 +88,10 @@ impl Scan<'_, '_, '_> {
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         self.last_line += 1;
         // Node decodes UTF-8 with replacement, so bytes that are none load as U+FFFD.
-        let text = String::from_utf8_lossy(line);
+        let text = match str::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
         let fate = self.decoder.row(&text, &mut *self.sink).map_err(Refusal)?;
         if fate == RowFate::Accepted && self.committed_line + 1 == self.last_line {
             self.committed_line = self.last_line;
