@@ -325,7 +325,7 @@ impl TokenUsageFold {
         const LONGEST_SHOWN: usize = 40;
         let text = value.text();
         let is_short = value.kind() == Kind::Number && text.len() <= LONGEST_SHOWN;
-        let what = format!("{name} is {}", if is_short { text } else { "something else" });
+        let what = if is_short { format!("{name}, {text},") } else { name.to_owned() };
         self.bad = Some(BadNumbers { seq, what, more: 0 });
     }
 
@@ -370,8 +370,8 @@ impl TokenUsageFold {
             _ => {}
         }
         self.bad.map(|bad| {
-            let more = if bad.more > 0 { format!("; {} more numbers like it follow", bad.more) } else { String::new() };
-            let message = format!("a usage report's {}, no number of tokens, and is not summed{more}", bad.what);
+            let more = if bad.more > 0 { format!("; {} more like it follow", bad.more) } else { String::new() };
+            let message = format!("a usage report's {} is no number of tokens and not summed{more}", bad.what);
             Fault::new(ProblemKind::BadRow, message).at_seq(bad.seq)
         })
     }

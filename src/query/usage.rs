@@ -155,10 +155,13 @@ impl UsageQuery {
         };
         let bad = fold.finish(&mut |spent| usage.take(&spent, |part| self.key(index, record, part)));
         // A session has a row even if nothing was asked in it.
-        match &self.by {
-            By::Session => drop(usage.rows.entry(Key::Session(index)).or_default()),
-            By::Cwd => drop(usage.rows.entry(cwd_of(record)).or_default()),
-            By::Turn | By::Model | By::Day(_) => {}
+        let own_row = match &self.by {
+            By::Session => Some(Key::Session(index)),
+            By::Cwd => Some(cwd_of(record)),
+            By::Turn | By::Model | By::Day(_) => None,
+        };
+        if let Some(key) = own_row {
+            usage.rows.entry(key).or_default();
         }
         for row in usage.rows.values_mut().chain([&mut usage.total]) {
             row.sessions = 1;
