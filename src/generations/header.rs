@@ -2,7 +2,7 @@
 
 use super::Generation;
 use crate::model::header::{Header, Seed};
-use crate::model::js_string::JsString;
+use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{View, parse};
 use crate::model::problem::{Fault, ProblemKind};
 
@@ -39,24 +39,25 @@ pub fn read_header(generation: Generation, text: &str) -> Result<HeaderLine, Box
             return Err(Box::new(HeaderError { fault, facts: None }));
         }
     };
-    let facts = facts(view);
+    let fields = Fields::of(view);
+    let facts = facts(&fields);
     let fail = |fault: Fault| Err(Box::new(HeaderError { fault, facts: facts.clone() }));
-    if let Some(version) = view.get("version").and_then(View::number)
+    if let Some(version) = fields.get("version").and_then(View::number)
         && version != generation.version() as f64
     {
         return fail(version_fault(generation, version));
     }
-    if view.get("sandboxMode").is_some() || view.get("approvalPolicy").is_some() {
+    if fields.get("sandboxMode").is_some() || fields.get("approvalPolicy").is_some() {
         return fail(bad("the header has a field of before the first release (sandboxMode, approvalPolicy)"));
     }
-    if let Err(message) = check_shape(generation, view) {
+    if let Err(message) = check_shape(generation, &fields) {
         return fail(bad(message));
     }
     let Some(mut header) = facts else { return fail(bad("the first line is not a session header")) };
-    if generation >= Generation::V2 && view.get("isSeeded").is_some_and(View::is_true) {
+    if generation >= Generation::V2 && fields.get("isSeeded").is_some_and(View::is_true) {
         header.seed = Seed::Marked;
     }
-    let load_fault = (generation <= Generation::V1).then(|| check_loads(view).err()).flatten().map(bad);
+    let load_fault = (generation <= Generation::V1).then(|| check_loads(&fields).err()).flatten().map(bad);
     Ok(HeaderLine { header, load_fault })
 }
 
@@ -72,24 +73,24 @@ fn version_fault(generation: Generation, version: f64) -> Fault {
 }
 
 /// What makes the line a header of the generation.
-fn check_shape(generation: Generation, view: View<'_>) -> Result<(), &'static str> {
-    let string_or_absent = |key| view.get(key).is_none_or(|value| value.string().is_some());
-    if !view.is_object() || !view.get("type").is_some_and(|kind| kind.is_string("session")) {
+fn check_shape(generation: Generation, fields: &Fields<'_>) -> Result<(), &'static str> {
+    let string_or_absent = |key| fields.get(key).is_none_or(|value| value.string().is_some());
+    if !fields.get("type").is_some_and(|kind| kind.is_string("session")) {
         return Err("the first line is not a session header");
     }
-    if view.get("version").and_then(View::number).is_none() {
+    if fields.get("version").and_then(View::number).is_none() {
         return Err("the header's version is not a number");
     }
-    if view.get("id").and_then(View::string).is_none() {
+    if fields.get("id").and_then(View::string).is_none() {
         return Err("the header's id is not a string");
     }
-    if view.get("createdAt").and_then(View::count).is_none() {
+    if fields.get("createdAt").and_then(View::count).is_none() {
         return Err("the header's createdAt is not a count of milliseconds");
     }
-    if view.get("delegationDepth").and_then(View::count).is_none() {
+    if fields.get("delegationDepth").and_then(View::count).is_none() {
         return Err("the header's delegationDepth is not a count");
     }
-    if view.get("origin").is_some_and(|origin| !origin.is_string("subagent")) {
+    if fields.get("origin").is_some_and(|origin| !origin.is_string("subagent")) {
         return Err("the header's origin is not \"subagent\"");
     }
     if !string_or_absent("agentPreset") {
@@ -110,30 +111,30 @@ fn check_shape(generation: Generation, view: View<'_>) -> Result<(), &'static st
         "delegationDepth",
         "agentPreset",
     ];
-    if view.members().any(|(key, _)| !KEYS.iter().any(|known| key == *known)) {
+    if fields.0.iter().any(|(key, _)| !KEYS.iter().any(|known| key == known)) {
         return Err("the header has a field its generation does not know");
     }
-    if view.get("isSeeded").and_then(View::bool).is_none() {
+    if fields.get("isSeeded").and_then(View::bool).is_none() {
         return Err("the header's isSeeded is not true or false");
     }
     if !string_or_absent("parentSession") {
         return Err("the header's parentSession is not a string");
     }
-    if view.get("cwd").is_some_and(|cwd| !is_absolute_path(cwd)) {
+    if fields.get("cwd").is_some_and(|cwd| !is_absolute_path(cwd)) {
         return Err("the header's cwd is not an absolute path");
     }
     Ok(())
 }
 
 /// What dsh 0.1.x lists and then refuses to load.
-fn check_loads(view: View<'_>) -> Result<(), &'static str> {
-    if view.get("cwd").is_some_and(|cwd| !is_absolute_path(cwd)) {
+fn check_loads(fields: &Fields<'_>) -> Result<(), &'static str> {
+    if fields.get("cwd").is_some_and(|cwd| !is_absolute_path(cwd)) {
         return Err("the header's cwd is not an absolute path");
     }
-    if view.get("parentSession").is_some_and(|parent| parent.string().is_none()) {
+    if fields.get("parentSession").is_some_and(|parent| parent.string().is_none()) {
         return Err("the header's parentSession is not a string");
     }
-    if view.get("seedLength").is_some_and(|length| length.safe_integer().is_none_or(|length| length < 0)) {
+    if fields.get("seedLength").is_some_and(|length| length.safe_integer().is_none_or(|length| length < 0)) {
         return Err("the header's seedLength is not a count");
     }
     Ok(())
@@ -143,21 +144,36 @@ fn is_absolute_path(value: View<'_>) -> bool {
     value.string().is_some_and(|path| path.starts_with("/"))
 }
 
+/// The members of a header, walked once: a listing asks for two dozen of every log.
+struct Fields<'a>(Vec<(JsStr<'a>, View<'a>)>);
+
+impl<'a> Fields<'a> {
+    /// Those of an object; of other values none.
+    fn of(view: View<'a>) -> Fields<'a> {
+        Fields(view.members().collect())
+    }
+
+    /// A member; of a repeated key the last.
+    fn get(&self, key: &str) -> Option<View<'a>> {
+        self.0.iter().rfind(|(name, _)| name == key).map(|(_, value)| *value)
+    }
+}
+
 /// What a line says of a session, whatever else is wrong with it.
-fn facts(view: View<'_>) -> Option<Header> {
-    if !view.get("type")?.is_string("session") {
+fn facts(fields: &Fields<'_>) -> Option<Header> {
+    if !fields.get("type")?.is_string("session") {
         return None;
     }
-    let string = |key| -> Option<JsString> { Some(view.get(key)?.string()?.into_owned()) };
+    let string = |key| -> Option<JsString> { Some(fields.get(key)?.string()?.into_owned()) };
     Some(Header {
-        version: view.get("version").and_then(View::count).unwrap_or(0),
+        version: fields.get("version").and_then(View::count).unwrap_or(0),
         id: string("id")?,
-        created_at: view.get("createdAt")?.count()?,
+        created_at: fields.get("createdAt")?.count()?,
         cwd: string("cwd"),
         parent_session: string("parentSession"),
-        seed: view.get("seedLength").and_then(View::count).map_or(Seed::None, Seed::Length),
-        is_subagent: view.get("origin").is_some_and(|origin| origin.is_string("subagent")),
-        delegation_depth: view.get("delegationDepth").and_then(View::count),
+        seed: fields.get("seedLength").and_then(View::count).map_or(Seed::None, Seed::Length),
+        is_subagent: fields.get("origin").is_some_and(|origin| origin.is_string("subagent")),
+        delegation_depth: fields.get("delegationDepth").and_then(View::count),
         agent_preset: string("agentPreset"),
     })
 }

@@ -31,12 +31,13 @@ impl HeadError {
 pub(super) struct HeadReader {
     context: DCtx<'static>,
     stored: Vec<u8>,
+    /// Kept at its length from log to log: clearing it each time would cost more than the decoding.
     plain: Vec<u8>,
 }
 
 impl HeadReader {
     pub(super) fn new() -> HeadReader {
-        HeadReader { context: DCtx::create(), stored: Vec::new(), plain: Vec::new() }
+        HeadReader { context: DCtx::create(), stored: Vec::new(), plain: vec![0; 4 << 10] }
     }
 
     /// The first line of a log, without its line feed, and how many bytes of the file it takes.
@@ -82,13 +83,9 @@ impl HeadReader {
                 return Err(HeadError::of(no_header(self.stored.len())));
             }
         };
-        self.plain.resize(64 << 10, 0);
-        loop {
+        let plain = loop {
             match self.context.decompress(&mut self.plain[..], &self.stored[..end]) {
-                Ok(len) => {
-                    self.plain.truncate(len);
-                    break;
-                }
+                Ok(len) => break &self.plain[..len],
                 Err(code) => {
                     let message = zstd::zstd_safe::get_error_name(code);
                     if message.contains("too small") && self.plain.len() < MAX_HEADER {
@@ -108,9 +105,9 @@ impl HeadReader {
                     ));
                 }
             }
-        }
-        match memchr::memchr(b'\n', &self.plain) {
-            Some(newline) if newline + 1 == self.plain.len() => Ok((&self.plain[..newline], end as u64)),
+        };
+        match memchr::memchr(b'\n', plain) {
+            Some(newline) if newline + 1 == plain.len() => Ok((&plain[..newline], end as u64)),
             _ => Err(HeadError::of(
                 Fault::new(ProblemKind::HeaderFrameNotAlone, "the first frame is not exactly the header line")
                     .at_byte(0),
