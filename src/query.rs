@@ -8,6 +8,7 @@ pub mod filter;
 mod grams;
 pub mod index;
 pub mod lineage;
+pub mod page;
 pub mod pattern;
 pub mod prefilter;
 pub mod search;

@@ -15,13 +15,12 @@ use crate::output::documents::search::{
 use crate::output::documents::session::SessionDocument;
 use crate::output::terminal_text::visible_js;
 use crate::output::{Format, Output};
-use crate::query::cursor::{self, Binding};
-use crate::query::filter::{EventClause, EventFilter, SessionFilter};
+use crate::query::cursor;
+use crate::query::filter::{EventClause, EventFilter};
 use crate::query::index::{Index, search_indexed};
+use crate::query::page::{Request, Scope, limit};
 use crate::query::pattern::Pattern;
-use crate::query::search::{
-    DEFAULT_LIMIT, Extra, Found, Hit, MAX_LIMIT, Query, Wanted, rank_sessions, search_session, search_sessions,
-};
+use crate::query::search::{Extra, Found, Hit, Query, Wanted, rank_sessions, search_session, search_sessions};
 use clap::Args;
 use std::collections::HashSet;
 use std::io;
@@ -90,33 +89,6 @@ pub(super) fn run(args: &SearchArgs, context: &mut Context) -> anyhow::Result<u8
     }
 }
 
-/// What is asked for, read and checked.
-struct Request {
-    query: Query,
-    sessions: SessionFilter,
-    limit: usize,
-}
-
-impl Request {
-    /// What a cursor of this request is bound to.
-    fn binding(&self, scope: &str, corpus: &Corpus, records: &[&Record]) -> Binding {
-        let extra = self.query.extra;
-        let revisions: Vec<_> =
-            records.iter().map(|record| (record.id(), &record.stored.path)).zip(corpus.revisions(records)).collect();
-        Binding {
-            request: cursor::digest(&(
-                scope,
-                self.query.pattern.normalized(),
-                self.sessions.canonical(),
-                self.query.events.canonical(),
-                self.limit,
-                extra,
-            )),
-            corpus: cursor::digest(&revisions),
-        }
-    }
-}
-
 fn event_filter(args: &SearchArgs) -> Result<EventFilter, Failure> {
     let mut filter = args.event_filter.as_deref().map(EventFilter::parse_for_search).transpose()?.unwrap_or_default();
     if !args.types.is_empty() {
@@ -126,23 +98,6 @@ fn event_filter(args: &SearchArgs) -> Result<EventFilter, Failure> {
     Ok(filter)
 }
 
-fn limit(limit: Option<i64>) -> Result<usize, Failure> {
-    let Some(limit) = limit else { return Ok(DEFAULT_LIMIT) };
-    let valid = usize::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
-    valid.ok_or_else(|| {
-        Failure::new(Code::InvalidLimit, format!("--limit must be a whole number from 1 to {MAX_LIMIT}, got {limit}"))
-    })
-}
-
-/// A page of something ranked, and the cursor of the next.
-fn page<T>(mut ranked: Vec<T>, offset: u64, limit: usize, binding: Binding) -> (Vec<T>, Option<String>) {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(ranked.len());
-    let end = start.saturating_add(limit).min(ranked.len());
-    let next = (end < ranked.len()).then(|| cursor::encode(binding, end as u64));
-    ranked.truncate(end);
-    (ranked.split_off(start), next)
-}
-
 fn in_session(
     request: &Request,
     cursor: Option<&str>,
@@ -150,8 +105,7 @@ fn in_session(
     record: &Record,
     context: &mut Context,
 ) -> anyhow::Result<u8> {
-    let scope = format!("session {}", record.id().to_string_lossy());
-    let binding = request.binding(&scope, corpus, &[record]);
+    let binding = request.binding(Scope::Session(record.id()), corpus, &[record]);
     let offset = cursor.map_or(Ok(0), |cursor| cursor::decode(cursor, binding))?;
     let admitted = request.sessions.admits(record);
     let found = match (&record.stored.refusal, admitted) {
@@ -162,7 +116,7 @@ fn in_session(
     let notes: Vec<Problem> = found.problem.into_iter().collect();
     warn(&mut context.output, &notes);
     let is_empty = found.hits.is_empty();
-    let (hits, next_cursor) = page(found.hits, offset, request.limit, binding);
+    let (hits, next_cursor) = request.page(found.hits, offset, binding);
     let document = SearchSessionDocument {
         session: SessionDocument::of(record),
         items: hits.iter().map(|hit| hit_document(hit, &request.query)).collect(),
@@ -187,7 +141,7 @@ fn in_sessions(
         return stream(&searcher, context);
     }
     let everything: Vec<&Record> = catalog.records.iter().collect();
-    let binding = request.binding("sessions", corpus, &everything);
+    let binding = request.binding(Scope::Sessions, corpus, &everything);
     let offset = args.cursor.as_deref().map_or(Ok(0), |cursor| cursor::decode(cursor, binding))?;
     let (mut found, mut notes) = (Vec::new(), Vec::new());
     searcher.search(context, &mut |record, result, _| {
@@ -200,7 +154,7 @@ fn in_sessions(
     notes.sort_by(|a, b| a.path.cmp(&b.path));
     warn(&mut context.output, &notes);
     let is_empty = found.is_empty();
-    let (found, next_cursor) = page(found, offset, request.limit, binding);
+    let (found, next_cursor) = request.page(found, offset, binding);
     let document = SearchDocument {
         items: found.iter().map(|(record, hit)| session_hit(record, hit, &request.query)).collect(),
         next_cursor,
