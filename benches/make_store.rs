@@ -5,6 +5,7 @@
 //! make_store sessions ROOT COUNT PROJECTS          that many sessions of one short turn each
 //! make_store log ROOT ID plain|stored BYTES        one session whose log has at least so many bytes
 //! make_store conversation ROOT ID MESSAGES BYTES   one session of so many messages with so many bytes of text
+//! make_store haystack ROOT COUNT BYTES             that many sessions of so many bytes, a needle in every 50th
 //! ```
 
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program of its own, not part of dshkit")]
@@ -34,6 +35,13 @@ fn main() -> io::Result<()> {
         ["conversation", root, id, messages, bytes] => {
             conversation(root, id, number(messages)?, number(bytes)?)?.print();
         }
+        ["haystack", root, count, bytes] => {
+            let mut written = Written::default();
+            for index in 0..number(count)? {
+                written.add(&hay(root, index, number(bytes)?)?);
+            }
+            written.print();
+        }
         // Cargo runs every benchmark when it is told no name.
         [] => {}
         _ => return Err(io::Error::other("see the head of benches/make_store.rs for the arguments")),
@@ -59,6 +67,22 @@ fn long_session(root: &str, id: &str, size: fn(&Written) -> u64, bytes: u64) -> 
     let mut log = Log::create(root, "long", id, 0, Random::new(1))?;
     log.presets()?;
     while size(&log.written) < bytes {
+        let steps = log.random.between(1, 6);
+        log.turn(steps)?;
+    }
+    log.finish()
+}
+
+fn hay(root: &str, index: u64, bytes: u64) -> io::Result<Written> {
+    let id = format!("session-{index:06}");
+    let mut log = Log::create(root, "hay", &id, index, Random::new(index + 3))?;
+    log.presets()?;
+    let mut needles = u64::from(index % 50 == 7);
+    while log.written.plain < bytes {
+        if needles > 0 && log.written.plain > bytes / 2 {
+            needles -= 1;
+            log.say("Where did we put the Zanzibar-needle, \u{641c}\u{7d22}\u{9488}?")?;
+        }
         let steps = log.random.between(1, 6);
         log.turn(steps)?;
     }
@@ -321,6 +345,17 @@ impl Log {
         let data = format!(r#"{{"turn":{turn},"step":{step},"index":{index},"dt":{gaps},"texts":[{texts}]}}"#);
         self.row(&format!(r#"{{"type":"{kind}-chunks","seq0":{seq},"time0":{time},"data":{data}}}"#));
         pieces.concat()
+    }
+
+    /// A turn of one prompt and nothing else.
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        self.turn += 1;
+        let turn = self.turn;
+        self.event("turn/start", &format!(r#"{{"turn":{turn}}}"#));
+        let message = self.user_message(text);
+        self.surface_event("user/message", &message, None);
+        self.event("turn/end", &format!(r#"{{"turn":{turn},"reason":{{"kind":"completed"}}}}"#));
+        self.end_frame()
     }
 
     /// A turn of one prompt and one answer, with so many bytes of text each.
