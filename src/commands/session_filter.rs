@@ -24,7 +24,7 @@ pub(super) struct WithinArgs {
 impl WithinArgs {
     /// The clause of `--cwd`, if it was given.
     pub(super) fn cwd_clause(&self) -> Option<SessionClause> {
-        self.cwd.as_deref().map(|dir| SessionClause::In(absolute(dir)))
+        self.cwd.as_deref().map(|dir| SessionClause::In(spellings(dir)))
     }
 
     /// The span of time; all of it where nothing else was given.
@@ -73,6 +73,15 @@ impl SessionFilterArgs {
 fn time(text: Option<&str>, context: &Context) -> Result<Option<i64>, Failure> {
     let parsed = text.map(|text| time_argument::parse(text, context.env.now)).transpose();
     parsed.map_err(|message| Failure::new(Code::Usage, message))
+}
+
+/// A directory as headers may name it: as it was typed, and without symbolic links, because that is how the
+/// system names its directory to a dsh.
+fn spellings(dir: &str) -> Vec<JsString> {
+    let typed = absolute(dir);
+    let resolved = std::fs::canonicalize(dir).ok().and_then(|path| path.into_os_string().into_string().ok());
+    let resolved = resolved.map(JsString::from).filter(|resolved| *resolved != typed);
+    std::iter::once(typed).chain(resolved).collect()
 }
 
 /// A directory as headers name it. Names of Windows stay as they are, whatever system this is.

@@ -19,8 +19,8 @@ pub enum SessionClause {
     Id(Vec<JsString>),
     /// The header's working directory is one of these; `None` is having none.
     Cwd(Vec<Option<JsString>>),
-    /// The header's working directory is this one, however Windows paths are spelled. Ours, not dsh's.
-    In(JsString),
+    /// The header's working directory is one of these, however Windows paths are spelled. Ours, not dsh's.
+    In(Vec<JsString>),
     /// The time of creation is in this range of milliseconds.
     CreatedAt(Range),
     /// The parent is one of these; `None` is having none.
@@ -120,7 +120,7 @@ impl SessionFilter {
         self.0.iter().all(|clause| match clause {
             SessionClause::Id(ids) => ids.contains(&header.id),
             SessionClause::Cwd(cwds) => cwds.contains(&header.cwd),
-            SessionClause::In(cwd) => header.cwd.as_ref().is_some_and(|own| is_same(own, cwd)),
+            SessionClause::In(cwds) => header.cwd.as_ref().is_some_and(|own| cwds.iter().any(|cwd| is_same(own, cwd))),
             SessionClause::CreatedAt(range) => range.admits(header.created_at as f64),
             SessionClause::Parent(parents) => parents.contains(&header.parent_session),
             SessionClause::Availability(values) => values.iter().any(|value| match value {
@@ -148,7 +148,7 @@ impl SessionFilter {
         canonical(self.0.iter().map(|clause| match clause {
             SessionClause::Id(ids) => list("id", ids.iter().map(|id| string_literal(id))),
             SessionClause::Cwd(cwds) => list("cwd", cwds.iter().map(nullable)),
-            SessionClause::In(cwd) => format!("in {}", string_literal(cwd)),
+            SessionClause::In(cwds) => list("in", cwds.iter().map(|cwd| string_literal(cwd))),
             SessionClause::CreatedAt(range) => span("created-at", *range),
             SessionClause::Parent(parents) => list("parent", parents.iter().map(nullable)),
             SessionClause::Availability(values) => {

@@ -294,7 +294,7 @@ fn flags_and_filters_narrow_a_list_together() {
 #[test]
 fn a_working_directory_is_the_one_of_the_header() {
     let sandbox = Sandbox::new();
-    let here = sandbox.path("user").to_str().unwrap().to_owned();
+    let here = fs::canonicalize(sandbox.path("user")).unwrap().to_str().unwrap().to_owned();
     let sessions = [
         ("windows", "C:\\Users\\ann\\shop"),
         ("other-case", "C:\\Users\\ann\\Shop"),
@@ -325,6 +325,13 @@ fn a_working_directory_is_the_one_of_the_header() {
     ];
     for (cwd, expected) in cases {
         assert_eq!(listed(&sandbox, &["--cwd", cwd]), *expected, "{cwd}");
+    }
+    // A process is told its directory without the symbolic links by which a person may name it.
+    #[cfg(unix)]
+    {
+        let link = sandbox.path("link");
+        std::os::unix::fs::symlink(&here, &link).unwrap();
+        assert_eq!(listed(&sandbox, &["--cwd", link.to_str().unwrap()]), ["here"]);
     }
     // dsh's own clause takes the very string.
     let clause = |cwd: &str| json!([{"kind": "cwd", "values": [cwd]}]).to_string();
