@@ -9,8 +9,8 @@ use crate::generations::{Item, Mode};
 use crate::model::collation::LocaleOrder;
 use crate::model::event::Event;
 use crate::model::js_string::JsString;
-use crate::model::problem::{Problem, ProblemKind};
-use crate::model::surface::Replacement;
+use crate::model::problem::{Fault, Problem, ProblemKind};
+use crate::model::surface::{Replacement, SurfaceError};
 use crate::stores::jsonl::JsonlStore;
 use crate::stores::jsonl::lease::HeldLocks;
 use crate::stores::revision::Revision;
@@ -40,6 +40,21 @@ impl Record {
     /// The session's id.
     pub fn id(&self) -> &JsString {
         &self.stored.header.id
+    }
+}
+
+impl Record {
+    /// A fault as a problem of this session's log.
+    pub fn problem(&self, fault: Fault) -> Problem {
+        fault.into_problem(&self.stored.path, Some(self.id().clone()))
+    }
+
+    /// Why this session could not be read, as a problem of its log.
+    pub fn problem_of(&self, failure: Failure) -> Problem {
+        match failure.problem {
+            Some(problem) => *problem,
+            None => self.problem(Fault::new(ProblemKind::Unreadable, failure.message)),
+        }
     }
 }
 
@@ -178,6 +193,13 @@ fn newest_first(order: &LocaleOrder, a: &Record, b: &Record) -> Ordering {
         .then_with(|| order.compare(a.id(), b.id()))
         .then_with(|| a.id().cmp(b.id()))
         .then_with(|| a.stored.path.cmp(&b.stored.path))
+}
+
+/// The failure of a read that needs a surface, where the log's does not fold.
+impl From<SurfaceError> for Failure {
+    fn from(error: SurfaceError) -> Failure {
+        Failure::new(Code::InvalidSurface, error.to_string())
+    }
 }
 
 /// Turns what a store says into a failure with the code dsh has for it.

@@ -2,7 +2,7 @@
 
 use crate::model::closers::OpenTurn;
 use crate::model::event::Event;
-use crate::model::problem::{Fault, ProblemKind};
+use crate::model::problem::Fault;
 use crate::model::surface::{Replacement, Surface, SurfaceError, SurfaceFold};
 
 use super::Generation;
@@ -73,8 +73,7 @@ impl Fold {
 
     /// What is wrong with the surface, as a fault of the whole log.
     pub(super) fn surface_fault(&self) -> Option<Fault> {
-        let error = self.surface_error.as_ref()?;
-        Some(Fault::new(ProblemKind::InvalidSurface, error.message.clone()).at_seq(error.seq))
+        self.surface_error.clone().map(Fault::from)
     }
 
     /// Hands on the closers and gives the result.

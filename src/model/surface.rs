@@ -6,6 +6,7 @@
 
 use crate::model::event::{Event, SurfaceOp, is_surface_type};
 use crate::model::json::{Value, View};
+use crate::model::problem::{Fault, ProblemKind};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -64,6 +65,13 @@ pub struct SurfaceError {
 impl fmt::Display for SurfaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "invalid surface at seq {}: {}", self.seq, self.message)
+    }
+}
+
+/// The fault of a log whose surface does not fold.
+impl From<SurfaceError> for Fault {
+    fn from(error: SurfaceError) -> Fault {
+        Fault::new(ProblemKind::InvalidSurface, error.message).at_seq(error.seq)
     }
 }
 

@@ -17,6 +17,7 @@ pub use lookup::search_indexed;
 use super::cursor::digest;
 use crate::corpus::{Corpus, Record};
 use crate::error::{Code, Failure};
+use crate::stores::sqlite::{MAGIC, sibling};
 use build::refresh;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 use std::fs;
@@ -69,8 +70,7 @@ pub struct Holdings {
 
 /// Where the index of a store lies in a cache directory.
 pub fn place(cache: &Path, store: &Path) -> PathBuf {
-    let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
-    cache.join("dshkit").join("index").join(format!("{:016x}.sqlite", digest(store.as_os_str())))
+    cache.join("dshkit").join("index").join(format!("{:016x}.sqlite", digest(canonical(store).as_os_str())))
 }
 
 impl Index {
@@ -154,10 +154,9 @@ impl Index {
         write_ahead(&connection)?;
         connection.pragma_update(None, "synchronous", "normal")?;
         let index = Index { connection, path: path.to_owned() };
-        let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
-        let store = store.to_string_lossy();
+        let store = canonical(store);
         index.connection.execute_batch("BEGIN IMMEDIATE")?;
-        let is_usable = index.is_usable(&store);
+        let is_usable = index.is_usable(&store.to_string_lossy());
         match is_usable {
             Ok(true) => index.connection.execute_batch("COMMIT")?,
             _ => index.connection.execute_batch("ROLLBACK")?,
@@ -254,7 +253,7 @@ fn is_ours(path: &Path) -> Result<bool, Failure> {
     let file = fs::File::open(path).map_err(|error| failed(path, &error))?;
     file.take(100).read_to_end(&mut header).map_err(|error| failed(path, &error))?;
     let id = header.get(68..72).map(|id| i64::from(u32::from_be_bytes([id[0], id[1], id[2], id[3]])));
-    Ok(header.is_empty() || header.starts_with(b"SQLite format 3\0") && id == Some(APPLICATION_ID))
+    Ok(header.is_empty() || header.starts_with(MAGIC) && id == Some(APPLICATION_ID))
 }
 
 /// Makes the directories and an empty file for the owner alone.
@@ -284,10 +283,9 @@ fn remove(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn sibling(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
+/// The one path of a store, however it was named.
+fn canonical(store: &Path) -> PathBuf {
+    fs::canonicalize(store).unwrap_or_else(|_| store.to_owned())
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Failure {

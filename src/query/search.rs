@@ -8,7 +8,7 @@ use super::pattern::{Occurrences, Pattern, searchable};
 use super::prefilter::Prefilter;
 use super::snippet::{SNIPPET_LENGTH, snippet};
 use crate::corpus::{Corpus, Record};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::model::event::{Event, is_surface_type};
 use crate::model::js_string::JsString;
 use crate::model::problem::{Problem, ProblemKind};
@@ -173,7 +173,7 @@ fn without_marks(text: &JsString) -> String {
 /// # Errors
 /// The operating system would not let us read the log.
 pub fn search_session(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted) -> Result<Found, Failure> {
-    match collect(corpus, record, query, wanted, u64::MAX) {
+    match collect(corpus, record, query, wanted) {
         Ok(found) => Ok(found),
         Err(failure) => {
             let Some(problem) = failure.problem.as_deref().filter(|problem| problem.kind != ProblemKind::Unreadable)
@@ -190,15 +190,12 @@ pub fn search_session(corpus: &Corpus, record: &Record, query: &Query, wanted: W
 }
 
 /// Searches a log that loads. Of what reading it left out, the note is about the most.
-fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted, end: u64) -> Result<Found, Failure> {
-    let mut collector = Collector::new(query, wanted, end);
+fn collect(corpus: &Corpus, record: &Record, query: &Query, wanted: Wanted) -> Result<Found, Failure> {
+    let mut collector = Collector::new(query, wanted, u64::MAX);
     let mut summary = corpus.read(record, &mut |event, replaced| collector.take_event(event, replaced))?;
     if let Err(error) = summary.finished.surface {
-        let mut failure = Failure::new(Code::InvalidSurface, error.to_string());
-        let mut problem = Problem::at(ProblemKind::InvalidSurface, &record.stored.path, error.message);
-        problem.session_id = Some(record.id().clone());
-        problem.seq = Some(error.seq);
-        failure.problem = Some(Box::new(problem));
+        let mut failure = Failure::from(error.clone());
+        failure.problem = Some(Box::new(record.problem(error.into())));
         return Err(failure);
     }
     Ok(Found { hits: collector.finish(), problem: summary.warnings.pop() })

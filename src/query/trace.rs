@@ -46,7 +46,7 @@ pub fn trace(corpus: &Corpus, record: &Record, seq: u64) -> Result<EventTrace, F
             derived.push(event.seq);
         }
     })?;
-    let surface = summary.finished.surface.map_err(|error| Failure::new(Code::InvalidSurface, error.to_string()))?;
+    let surface = summary.finished.surface.map_err(Failure::from)?;
     let (kind, time, synthetic, sources): (JsStr<'static>, _, _, _) = target.ok_or_else(|| {
         let message = format!(
             "the session {:?} has no event {seq}: it has {} events",

@@ -1,10 +1,9 @@
 //! The token usage of many sessions, put together by session, turn, model, day, or working directory.
 
 use crate::corpus::{Corpus, Record};
-use crate::error::Failure;
 use crate::generations::{Item, Mode};
 use crate::model::js_string::JsString;
-use crate::model::problem::{Problem, ProblemKind};
+use crate::model::problem::Problem;
 use crate::projections::token_usage::{Inherited, Part, Route, Spent, TokenUsageFold, Tokens};
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -139,7 +138,6 @@ impl UsageQuery {
     }
 
     fn of_session(&self, corpus: &Corpus, index: usize, record: &Record) -> Usage {
-        let path = &record.stored.path;
         let mut usage = Usage::default();
         let mut troubles = Vec::new();
         let mut fold = TokenUsageFold::new(&record.stored.header, self.inherited);
@@ -147,11 +145,11 @@ impl UsageQuery {
             Item::Event(event, _) => {
                 fold.apply(event, &mut |spent| usage.take(&spent, |part| self.key(index, record, part)))
             }
-            Item::Trouble(fault) => troubles.push(fault.clone().into_problem(path, Some(record.id().clone()))),
+            Item::Trouble(fault) => troubles.push(record.problem(fault.clone())),
         });
         let summary = match read {
             Ok(summary) => summary,
-            Err(failure) => return Usage { problems: vec![problem_of(record, failure)], ..Usage::default() },
+            Err(failure) => return Usage { problems: vec![record.problem_of(failure)], ..Usage::default() },
         };
         let bad = fold.finish(&mut |spent| usage.take(&spent, |part| self.key(index, record, part)));
         // A session has a row even if nothing was asked in it.
@@ -168,7 +166,7 @@ impl UsageQuery {
         }
         usage.problems = troubles;
         usage.problems.extend(summary.warnings);
-        usage.problems.extend(bad.map(|fault| fault.into_problem(path, Some(record.id().clone()))));
+        usage.problems.extend(bad.map(|fault| record.problem(fault)));
         usage
     }
 
@@ -212,16 +210,4 @@ impl Usage {
 
 fn cwd_of(record: &Record) -> Key {
     record.stored.header.cwd.clone().map_or(Key::Unknown, Key::Cwd)
-}
-
-/// Why a session could not be read, as a problem of its log.
-fn problem_of(record: &Record, failure: Failure) -> Problem {
-    failure.problem.map_or_else(
-        || {
-            let mut problem = Problem::at(ProblemKind::Unreadable, &record.stored.path, failure.message);
-            problem.session_id = Some(record.id().clone());
-            problem
-        },
-        |problem| *problem,
-    )
 }

@@ -216,8 +216,7 @@ fn read(corpus: &Corpus, record: &Record) -> Result<Snapshot, Failure> {
             fold.apply(event, replaced);
         })
         .map_err(unreadable)?;
-    let surface =
-        summary.finished.surface.map_err(|error| unreadable(Failure::new(Code::InvalidSurface, error.to_string())))?;
+    let surface = summary.finished.surface.map_err(|error| unreadable(error.into()))?;
     Ok(Snapshot { conversation: fold.finish(&surface), captured_through_seq: last })
 }
 

@@ -19,6 +19,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
+/// How every SQLite database begins.
+pub(crate) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
 /// `DSHP`, by which dsh marks its session databases.
 const APPLICATION_ID: i64 = 1_146_308_688;
 
@@ -46,7 +49,7 @@ impl SqliteStore {
     /// Whether a file begins as a SQLite database does.
     pub fn is_database(path: &Path) -> bool {
         let mut magic = [0; 16];
-        fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"SQLite format 3\0"
+        fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *MAGIC
     }
 
     fn open(&self) -> Result<Database, ReadError> {
@@ -301,7 +304,8 @@ fn plain_list(seqs: &[u64]) -> String {
     format!("[{}]", numbers.join(","))
 }
 
-fn sibling(path: &Path, suffix: &str) -> PathBuf {
+/// The file that SQLite keeps beside a database under this suffix.
+pub(crate) fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

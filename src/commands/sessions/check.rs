@@ -65,12 +65,7 @@ fn check(corpus: &Corpus, record: &Record) -> Result<Checked, Failure> {
                 if finished.open.is_open() { finished.open.pending_calls().cloned().collect() } else { Vec::new() };
             checked.problems = summary.warnings;
             if let Err(error) = finished.surface {
-                let problem = Problem::at(ProblemKind::InvalidSurface, &record.stored.path, error.message);
-                checked.problems.push(Problem {
-                    seq: Some(error.seq),
-                    session_id: Some(record.id().clone()),
-                    ..problem
-                });
+                checked.problems.push(record.problem(error.into()));
             }
             if !checked.problems.is_empty() {
                 checked.verdict = Verdict::Recoverable;

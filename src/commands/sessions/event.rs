@@ -42,7 +42,7 @@ pub(super) fn run(args: &EventArgs, context: &mut Context) -> anyhow::Result<u8>
             window.push((event.seq, EventRecord::of(&session_id, event, Placement::LogOnly, true)));
         }
     })?;
-    let surface = summary.finished.surface.map_err(|error| Failure::new(Code::InvalidSurface, error.to_string()))?;
+    let surface = summary.finished.surface.map_err(Failure::from)?;
     let placements = surface.placements();
     let place =
         |seq: &u64, event: &EventRecord| event.placed(placements.get(seq).copied().unwrap_or(Placement::LogOnly));

@@ -87,7 +87,7 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> anyhow::Result<u8
     let placements = match &summary.finished.surface {
         Ok(surface) => surface.placements(),
         Err(_) if mode == Mode::Salvage => HashMap::new(),
-        Err(error) => return Err(Failure::new(Code::InvalidSurface, error.to_string()).into()),
+        Err(error) => return Err(Failure::from(error.clone()).into()),
     };
     for warning in &summary.warnings {
         context.output.warn_problem(warning);
@@ -110,10 +110,7 @@ pub(super) fn run(args: &EventsArgs, context: &mut Context) -> anyhow::Result<u8
                     Ok(())
                 }
             }
-            Item::Trouble(fault) => {
-                let problem = fault.clone().into_problem(&record.stored.path, Some(record.id().clone()));
-                printer.trouble(&problem)
-            }
+            Item::Trouble(fault) => printer.trouble(&record.problem(fault.clone())),
         };
         failed = printed.err();
     })?;

@@ -7,7 +7,7 @@ use crate::commands::session_filter::SessionFilterArgs;
 use crate::corpus::{Catalog, Corpus, Record};
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsStr;
-use crate::model::problem::{Problem, ProblemKind};
+use crate::model::problem::Problem;
 use crate::output::documents::problem::ProblemDocument;
 use crate::output::documents::search::{
     HitDocument, NoteRecord, SearchDocument, SearchSessionDocument, SessionHitDocument, note_line,
@@ -237,14 +237,7 @@ fn stream(searcher: &Searcher<'_, '_>, context: &mut Context) -> anyhow::Result<
 fn taken(record: &Record, result: Result<Found, Failure>) -> (Vec<Hit>, Option<Problem>) {
     match result {
         Ok(found) => (found.hits, found.problem),
-        Err(failure) => {
-            let unreadable = || {
-                let mut problem = Problem::at(ProblemKind::Unreadable, &record.stored.path, failure.message.clone());
-                problem.session_id = Some(record.id().clone());
-                problem
-            };
-            (Vec::new(), Some(failure.problem.as_deref().cloned().unwrap_or_else(unreadable)))
-        }
+        Err(failure) => (Vec::new(), Some(record.problem_of(failure))),
     }
 }
 

@@ -103,14 +103,12 @@ fn read(corpus: &Corpus, record: &Record, mode: Mode, args: &ShowArgs) -> Result
                 _ => found.extend(message(event, version, turn).map(|message| (message, is_append(event)))),
             }
         }
-        Item::Trouble(fault) => {
-            warnings.push(fault.clone().into_problem(&record.stored.path, Some(record.id().clone())));
-        }
+        Item::Trouble(fault) => warnings.push(record.problem(fault.clone())),
     })?;
     let surface = match summary.finished.surface {
         Ok(surface) => surface,
         Err(_) if mode == Mode::Salvage => Surface::default(),
-        Err(error) => return Err(Failure::new(Code::InvalidSurface, error.to_string())),
+        Err(error) => return Err(error.into()),
     };
     warnings.extend(summary.warnings);
     let placements = surface.placements();
