@@ -1,12 +1,13 @@
 //! `sessions events`: the events of a session, as facts, in full, or as the stored lines.
 
 use crate::commands::Context;
+use crate::commands::event_filter::EventFilterArgs;
 use crate::commands::select::OneSession;
 use crate::corpus::{Corpus, Record};
 use crate::error::{Code, Failure};
 use crate::generations::{Item, Mode};
 use crate::model::event::Event;
-use crate::model::js_string::{JsStr, JsString};
+use crate::model::js_string::JsString;
 use crate::model::semantic_text::semantic_text;
 use crate::model::surface::Placement;
 use crate::output::documents::events::{EventRecord, SCHEMA, TroubleRecord};
@@ -15,7 +16,7 @@ use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_lines};
 use crate::output::{Format, Output};
 use crate::query::filter::{EventClause, EventFacts, EventFilter, Range};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::collections::HashMap;
 use std::io;
 
@@ -24,12 +25,8 @@ use std::io;
 pub struct EventsArgs {
     #[command(flatten)]
     session: OneSession,
-    /// Only events of these types
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
-    types: Vec<String>,
-    /// Only events that stand there
-    #[arg(long, value_name = "PLACE", value_enum, value_delimiter = ',')]
-    surface: Vec<Place>,
+    #[command(flatten)]
+    events: EventFilterArgs,
     /// Only events from one seq to another, both included; either may be left out
     #[arg(long, value_name = "A..B")]
     seq: Option<String>,
@@ -46,32 +43,6 @@ pub struct EventsArgs {
     /// The stored lines, byte for byte, header first
     #[arg(long, conflicts_with_all = ["types", "surface", "seq"])]
     raw: bool,
-}
-
-/// Where an event stands with regard to the surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Place {
-    /// The model sees it
-    Current,
-    /// Something took its place
-    Shadowed,
-    /// It was never before the model
-    LogOnly,
-}
-
-impl Place {
-    fn placement(self) -> Placement {
-        match self {
-            Place::Current => Placement::Current,
-            Place::Shadowed => Placement::Shadowed,
-            Place::LogOnly => Placement::LogOnly,
-        }
-    }
-}
-
-/// The clause of a flag; none where the flag was not given.
-pub(super) fn surface_clause(places: &[Place]) -> Option<EventClause> {
-    (!places.is_empty()).then(|| EventClause::Surface(places.iter().map(|place| place.placement()).collect()))
 }
 
 pub(super) fn run(args: &EventsArgs, context: &mut Context) -> anyhow::Result<u8> {
@@ -150,10 +121,7 @@ struct Filter {
 impl Filter {
     fn of(args: &EventsArgs) -> Result<Filter, Failure> {
         let mut events = args.filter.as_deref().map(EventFilter::parse).transpose()?.unwrap_or_default();
-        if !args.types.is_empty() {
-            events.0.push(EventClause::Type(args.types.iter().map(|kind| JsStr::from(&**kind).into_owned()).collect()));
-        }
-        events.0.extend(surface_clause(&args.surface));
+        args.events.extend(&mut events);
         if let Some((from, to)) = args.seq.as_deref().map(seq_range).transpose()? {
             events.0.push(EventClause::Seq(Range { from: Some(from as f64), to: Some(to as f64) }));
         }

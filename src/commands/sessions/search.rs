@@ -1,12 +1,11 @@
 //! `sessions search`: where something was said.
 
-use super::events::{Place, surface_clause};
 use crate::commands::Context;
+use crate::commands::event_filter::EventFilterArgs;
 use crate::commands::select;
 use crate::commands::session_filter::SessionFilterArgs;
 use crate::corpus::{Catalog, Corpus, Record};
 use crate::error::{Code, Failure};
-use crate::model::js_string::JsStr;
 use crate::model::problem::Problem;
 use crate::output::documents::problem::ProblemDocument;
 use crate::output::documents::search::{
@@ -16,7 +15,7 @@ use crate::output::documents::session::SessionDocument;
 use crate::output::terminal_text::visible_js;
 use crate::output::{Format, Output};
 use crate::query::cursor;
-use crate::query::filter::{EventClause, EventFilter};
+use crate::query::filter::EventFilter;
 use crate::query::index::{Index, search_indexed};
 use crate::query::page::{Request, Scope, limit};
 use crate::query::pattern::Pattern;
@@ -43,12 +42,8 @@ pub struct SearchArgs {
     /// Only events that this filter admits, in dsh's form
     #[arg(long, value_name = "JSON")]
     event_filter: Option<String>,
-    /// Only events of these types
-    #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
-    types: Vec<String>,
-    /// Only events that stand there
-    #[arg(long, value_name = "PLACE", value_enum, value_delimiter = ',')]
-    surface: Vec<Place>,
+    #[command(flatten)]
+    events: EventFilterArgs,
     /// At most so many, from 1 to 100 [default: 20]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     limit: Option<i64>,
@@ -91,10 +86,7 @@ pub(super) fn run(args: &SearchArgs, context: &mut Context) -> anyhow::Result<u8
 
 fn event_filter(args: &SearchArgs) -> Result<EventFilter, Failure> {
     let mut filter = args.event_filter.as_deref().map(EventFilter::parse_for_search).transpose()?.unwrap_or_default();
-    if !args.types.is_empty() {
-        filter.0.push(EventClause::Type(args.types.iter().map(|kind| JsStr::from(&**kind).into_owned()).collect()));
-    }
-    filter.0.extend(surface_clause(&args.surface));
+    args.events.extend(&mut filter);
     Ok(filter)
 }
 

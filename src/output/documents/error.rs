@@ -1,7 +1,7 @@
 //! What a failure looks like to a program.
 
+use super::problem::PlaceFacts;
 use crate::error::Failure;
-use crate::output::json::Js;
 use serde::Serialize;
 
 /// `{"error":{…}}`, which goes to standard error.
@@ -18,18 +18,8 @@ pub struct ErrorFacts {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_id: Option<Js>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    byte: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seq: Option<u64>,
+    #[serde(flatten)]
+    place: Option<PlaceFacts>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<String>,
 }
@@ -44,17 +34,11 @@ impl ErrorDocument {
 impl ErrorFacts {
     /// The facts of a failure.
     pub fn of(failure: &Failure) -> ErrorFacts {
-        let problem = failure.problem.as_deref();
         ErrorFacts {
             code: failure.code.name(),
             message: failure.message.clone(),
             hint: failure.hint.clone(),
-            kind: problem.map(|problem| problem.kind.name()),
-            path: problem.map(|problem| problem.path.display().to_string()),
-            session_id: problem.and_then(|problem| problem.session_id.as_ref()).map(Js::from),
-            byte: problem.and_then(|problem| problem.byte),
-            line: problem.and_then(|problem| problem.line),
-            seq: problem.and_then(|problem| problem.seq),
+            place: failure.problem.as_deref().map(PlaceFacts::of),
             candidates: failure.candidates.clone(),
         }
     }

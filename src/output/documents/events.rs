@@ -5,6 +5,7 @@ use crate::model::js_string::JsString;
 use crate::model::surface::Placement;
 use crate::output::json::{Js, RawJson};
 use crate::output::terminal_text::visible_js;
+use crate::query::trace::EventTrace;
 use serde::Serialize;
 
 /// The name of the document.
@@ -46,6 +47,25 @@ impl EventRecord {
                 RawJson(text)
             }),
         }
+    }
+
+    /// The record of an event that was traced.
+    pub fn of_trace(session_id: &JsString, trace: &EventTrace) -> EventRecord {
+        EventRecord {
+            session_id: Js::from(session_id),
+            seq: trace.seq,
+            kind: Js::from(&trace.kind),
+            time: trace.time,
+            surface: trace.placement.name(),
+            synthetic: trace.synthetic,
+            text: None,
+            event: None,
+        }
+    }
+
+    /// The event's place and type for people.
+    pub(super) fn heading(&self) -> String {
+        format!("{:>6}  {}  {}", self.seq, self.surface, visible_js(&self.kind.0))
     }
 
     /// The same record with the event's semantic text.

@@ -6,8 +6,16 @@ use serde::Serialize;
 
 /// `{kind, path, sessionId?, byte?, line?, seq?, message}`.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct ProblemDocument {
+    #[serde(flatten)]
+    place: PlaceFacts,
+    message: String,
+}
+
+/// What kind of problem it is and where: `{kind, path, sessionId?, byte?, line?, seq?}`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PlaceFacts {
     kind: &'static str,
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,19 +26,23 @@ pub struct ProblemDocument {
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seq: Option<u64>,
-    message: String,
 }
 
-impl From<&Problem> for ProblemDocument {
-    fn from(problem: &Problem) -> Self {
-        ProblemDocument {
+impl PlaceFacts {
+    pub(super) fn of(problem: &Problem) -> PlaceFacts {
+        PlaceFacts {
             kind: problem.kind.name(),
             path: problem.path.display().to_string(),
             session_id: problem.session_id.as_ref().map(Js::from),
             byte: problem.byte,
             line: problem.line,
             seq: problem.seq,
-            message: problem.message.clone(),
         }
+    }
+}
+
+impl From<&Problem> for ProblemDocument {
+    fn from(problem: &Problem) -> Self {
+        ProblemDocument { place: PlaceFacts::of(problem), message: problem.message.clone() }
     }
 }

@@ -1,5 +1,6 @@
 //! `dshkit/sessions.trace/1` and `dshkit/sessions.trace-event/1`
 
+use super::events::EventRecord;
 use super::list::time;
 use super::session::SessionDocument;
 use crate::corpus::Record;
@@ -103,7 +104,7 @@ fn session(record: &Record) -> String {
 #[serde(rename_all = "camelCase")]
 pub struct TraceEventDocument {
     session: SessionDocument,
-    target: TargetDocument,
+    target: EventRecord,
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced_by: Option<u64>,
     replacement_chain: Vec<u64>,
@@ -112,33 +113,12 @@ pub struct TraceEventDocument {
     derived_event_seqs: Vec<u64>,
 }
 
-/// `{sessionId, seq, type, time, surface, synthetic?}`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TargetDocument {
-    session_id: Js,
-    seq: u64,
-    #[serde(rename = "type")]
-    kind: Js,
-    time: i64,
-    surface: &'static str,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    synthetic: bool,
-}
-
 impl TraceEventDocument {
     /// The document of an event's relations.
     pub fn of(record: &Record, trace: EventTrace) -> TraceEventDocument {
         TraceEventDocument {
             session: SessionDocument::of(record),
-            target: TargetDocument {
-                session_id: Js::from(record.id()),
-                seq: trace.seq,
-                kind: Js::from(&trace.kind),
-                time: trace.time,
-                surface: trace.placement.name(),
-                synthetic: trace.synthetic,
-            },
+            target: EventRecord::of_trace(record.id(), &trace),
             replaced_by: trace.replaced_by,
             replacement_chain: trace.replacement_chain,
             replaced_event_seqs: trace.replaced_event_seqs,
@@ -152,8 +132,7 @@ impl Document for TraceEventDocument {
     const SCHEMA: &'static str = "dshkit/sessions.trace-event/1";
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
-        let target = &self.target;
-        text.line(&format!("{:>6}  {}  {}", target.seq, target.surface, visible_js(&target.kind.0)))?;
+        text.line(&self.target.heading())?;
         let relations = [
             ("replaced by", &self.replacement_chain),
             ("took the place of", &self.replaced_event_seqs),
