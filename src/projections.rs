@@ -1,4 +1,13 @@
 //! Derived state: values folded from a log.
+//!
+//! A [`unit`] folds one value; the [`registry`] holds the units; a [`fold`] drives all of them over the
+//! events of a log at once, so that every view is of the same event. A [`checkpoint`] keeps their states.
 
+pub mod checkpoint;
+pub mod fold;
 pub mod overview;
+pub mod registry;
+pub mod state_text;
 pub mod token_usage;
+pub mod unit;
+pub mod units;

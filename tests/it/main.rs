@@ -10,6 +10,7 @@ mod hostile;
 mod index;
 mod layering;
 mod prepare;
+mod projections;
 mod query;
 mod query_cases;
 mod read_only;

@@ -1,0 +1,23 @@
+//! The units. A new one is a file in `units/` and a line here.
+
+use super::registry::Registry;
+use super::unit::Definition;
+
+/// Declares each unit's module and registers its type.
+macro_rules! units {
+    ($($module:ident :: $unit:ident),* $(,)?) => {
+        $(mod $module;)*
+
+        const DEFINITIONS: &[Definition] = &[$(Definition::of::<$module::$unit>()),*];
+    };
+}
+
+units! {
+    title::Title,
+    session_list_metadata::SessionListMetadata,
+}
+
+/// All units.
+pub fn all() -> Registry {
+    Registry::of(DEFINITIONS.iter().copied()).expect("no two units have one key")
+}
