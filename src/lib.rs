@@ -3,6 +3,7 @@
 //! The library exists for the program, its tests and its fuzz targets; it promises nothing to others.
 //! Which module may use which is in ARCHITECTURE.md, and `tests/it/layering.rs` checks it.
 
+pub mod cache;
 pub mod cli;
 pub mod commands;
 pub mod corpus;

@@ -1,7 +1,8 @@
 //! Searching with an index.
 
 use super::build::{Key, Stored, key, state};
-use super::{Index, failed, is_broken, remove};
+use super::{Index, failed};
+use crate::cache::{is_broken, remove};
 use crate::corpus::{Corpus, Record};
 use crate::error::Failure;
 use crate::query::grams::{Grams, PatternGrams};
