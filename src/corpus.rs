@@ -1,11 +1,13 @@
 //! The logical corpus: one record a session, newest first, wherever and however it is stored.
 
+mod in_order;
 mod selector;
 
+pub use in_order::in_order;
 pub use selector::{Selector, SelectorError};
 
 use crate::error::{Code, Failure};
-use crate::generations::{Item, Mode};
+use crate::generations::{Before, Item, Mode};
 use crate::model::collation::LocaleOrder;
 use crate::model::event::Event;
 use crate::model::js_string::JsString;
@@ -15,7 +17,7 @@ use crate::stores::jsonl::JsonlStore;
 use crate::stores::jsonl::lease::HeldLocks;
 use crate::stores::revision::Revision;
 use crate::stores::sqlite::SqliteStore;
-use crate::stores::{BlockTest, LogSummary, ReadError, Store, StoredSession};
+use crate::stores::{Anchor, BlockTest, LogSummary, ReadError, Store, StoredSession};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::io;
@@ -129,6 +131,34 @@ impl Corpus {
         sink: &mut dyn FnMut(Item<'_, '_>),
     ) -> Result<LogSummary, Failure> {
         self.store.read(&record.stored, mode, sink).map_err(failure)
+    }
+
+    /// The anchor at a place where a reading of a session's log ended; `None` of a store that has none.
+    ///
+    /// # Errors
+    /// The log is unreadable.
+    pub fn anchor(&self, record: &Record, end: u64) -> Result<Option<Anchor>, Failure> {
+        self.store.anchor(&record.stored, end).map_err(failure)
+    }
+
+    /// Reads the events behind an anchor, and closers. `None`: the log must be read whole, and what the
+    /// sink got must be thrown away.
+    ///
+    /// # Errors
+    /// The log is unreadable.
+    pub fn read_tail(
+        &self,
+        record: &Record,
+        anchor: &Anchor,
+        before: Before,
+        sink: &mut dyn FnMut(&Event<'_>),
+    ) -> Result<Option<LogSummary>, Failure> {
+        let mut events = |item: Item<'_, '_>| {
+            if let Item::Event(event, _) = item {
+                sink(event);
+            }
+        };
+        self.store.read_tail(&record.stored, anchor, before, &mut events).map_err(failure)
     }
 
     /// Whether any block of a session's stored rows passes a test, without decoding them. The test sees

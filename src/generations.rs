@@ -20,7 +20,7 @@ mod v2;
 mod v3;
 mod v4;
 
-pub use fold::{Finished, Item, Sink};
+pub use fold::{Before, Finished, Item, Sink};
 pub use header::{HeaderError, HeaderLine, read_header};
 pub use seq_ranges::{decode_seq_ranges, encode_seq_ranges};
 
@@ -92,6 +92,15 @@ pub struct Decoder {
     rows: Box<dyn Rows>,
 }
 
+/// How a decoder starts.
+struct Start {
+    mode: Mode,
+    /// What is wrong with the header, if the log is not loaded for it.
+    load_fault: Option<Fault>,
+    /// What is known of the events before the first row; nothing is before the first of a whole log.
+    before: Option<Before>,
+}
+
 /// What the decoders of the generations have in common.
 trait Rows {
     /// Takes the next line, without its line feed.
@@ -104,13 +113,25 @@ impl Decoder {
     /// A decoder for the rows that follow a header. A header that its generation lists but does not
     /// load makes [`Decoder::finish`] fail.
     pub fn new(generation: Generation, line: &HeaderLine, mode: Mode) -> Decoder {
+        Decoder::starting(generation, line, Start { mode, load_fault: line.load_fault.clone(), before: None })
+    }
+
+    /// A decoder for the rows behind events that were decoded before. It takes what fits the rules of a
+    /// row and the order of events; an event that only the whole log can judge makes [`Decoder::finish`]
+    /// fail. What it tells of the surface and of inherited events means nothing.
+    pub fn of_tail(generation: Generation, line: &HeaderLine, before: Before) -> Decoder {
+        let start = Start { mode: Mode::AsDsh, load_fault: line.load_fault.clone(), before: Some(before) };
+        Decoder::starting(generation, line, start)
+    }
+
+    fn starting(generation: Generation, line: &HeaderLine, start: Start) -> Decoder {
         let header: &Header = &line.header;
         let rows: Box<dyn Rows> = match generation {
-            Generation::V0 => v0::decoder(header, line.load_fault.clone(), mode),
-            Generation::V1 => v1::decoder(header, line.load_fault.clone(), mode),
-            Generation::V2 => v2::decoder(header, mode),
-            Generation::V3 => v3::decoder(header, mode),
-            Generation::V4 => v4::decoder(header, mode),
+            Generation::V0 => v0::decoder(header, start),
+            Generation::V1 => v1::decoder(header, start),
+            Generation::V2 => v2::decoder(header, start),
+            Generation::V3 => v3::decoder(header, start),
+            Generation::V4 => v4::decoder(header, start),
         };
         Decoder { rows }
     }

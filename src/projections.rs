@@ -3,8 +3,10 @@
 //! A [`unit`] folds one value; the [`registry`] holds the units; a [`fold`] drives all of them over the
 //! events of a log at once, so that every view is of the same event. A [`checkpoint`] keeps their states.
 
+pub mod cache;
 pub mod checkpoint;
 pub mod fold;
+pub mod ladder;
 pub mod overview;
 pub mod registry;
 pub mod state_text;

@@ -7,7 +7,7 @@ pub mod jsonl;
 pub mod revision;
 pub mod sqlite;
 
-use crate::generations::{Finished, Item, Mode};
+use crate::generations::{Before, Finished, Item, Mode};
 use crate::model::header::Header;
 use crate::model::problem::{Fault, Problem};
 use revision::Revision;
@@ -119,6 +119,20 @@ pub struct LogSummary {
     pub finished: Finished,
     /// What is wrong with it although it loads: a torn tail, rows that were dropped.
     pub warnings: Vec<Problem>,
+    /// Where in the file the rows end; unknown of a session in a database.
+    pub end: Option<u64>,
+}
+
+/// A place in a log up to which it was read, and by which the log is known again: the last bytes before
+/// the place, of which there is a digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Where those bytes begin.
+    pub start: u64,
+    /// Where they end, and a row that comes later begins.
+    pub end: u64,
+    /// Their SHA-256.
+    pub digest: [u8; 32],
 }
 
 /// Where the events of a log go. Events come before it is known whether the log is refused.
@@ -137,6 +151,26 @@ pub trait Store: Sync {
     /// # Errors
     /// The log is refused or unreadable; what the sink got must be thrown away.
     fn read(&self, session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>) -> Result<LogSummary, ReadError>;
+
+    /// The anchor at a place where a reading of the log ended. `None`: this store has none.
+    ///
+    /// # Errors
+    /// The log is unreadable.
+    fn anchor(&self, session: &StoredSession, end: u64) -> Result<Option<Anchor>, ReadError>;
+
+    /// Reads the events behind an anchor, and closers. `None`: the log must be read whole, because it is
+    /// not the one the anchor was in any more, or because what follows is not in order by itself. What the
+    /// sink got must then be thrown away.
+    ///
+    /// # Errors
+    /// The log is unreadable.
+    fn read_tail(
+        &self,
+        session: &StoredSession,
+        anchor: &Anchor,
+        before: Before,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Option<LogSummary>, ReadError>;
 
     /// Hands on the stored lines of a session as they are, header first, each with its line feed.
     ///

@@ -1,7 +1,8 @@
 //! What every generation keeps while it decodes: the surface, the open turn, the counts.
 
 use crate::model::closers::OpenTurn;
-use crate::model::event::Event;
+use crate::model::event::{Event, SurfaceOp};
+use crate::model::json::View;
 use crate::model::problem::Fault;
 use crate::model::surface::{Replacement, Surface, SurfaceError, SurfaceFold};
 
@@ -35,22 +36,40 @@ pub struct Finished {
     pub dropped: Option<Fault>,
 }
 
+/// What is known of the events before a tail.
+#[derive(Clone, Debug)]
+pub struct Before {
+    /// How many there are.
+    pub events: u64,
+    /// What is open after them.
+    pub open: OpenTurn,
+}
+
 /// The part of a decoder that is the same for all.
 pub(super) struct Fold {
-    surface: SurfaceFold,
+    /// `None` in a tail: what was on the surface before is not known.
+    surface: Option<SurfaceFold>,
     surface_error: Option<SurfaceError>,
     open: OpenTurn,
     pub(super) stored: u64,
 }
 
 impl Fold {
-    pub(super) fn new(generation: Generation) -> Fold {
-        Fold {
-            surface: SurfaceFold::new(generation.surface_rules()),
-            surface_error: None,
-            open: OpenTurn::new(generation.result_shape()),
-            stored: 0,
+    pub(super) fn new(generation: Generation, before: Option<Before>) -> Fold {
+        match before {
+            None => Fold {
+                surface: Some(SurfaceFold::new(generation.surface_rules())),
+                surface_error: None,
+                open: OpenTurn::new(generation.result_shape()),
+                stored: 0,
+            },
+            Some(before) => Fold { surface: None, surface_error: None, open: before.open, stored: before.events },
         }
+    }
+
+    /// Whether it is of a tail only.
+    pub(super) fn is_tail(&self) -> bool {
+        self.surface.is_none()
     }
 
     /// Takes in an event of the log and hands it on.
@@ -61,7 +80,11 @@ impl Fold {
     }
 
     fn hand_on(&mut self, event: &Event<'_>, sink: &mut Sink<'_>) {
-        let replaced = match self.surface.apply(event) {
+        let replaced = match &mut self.surface {
+            Some(surface) => surface.apply(event),
+            None => needs_whole_log(event).map_or(Ok(None), Err),
+        };
+        let replaced = match replaced {
             Ok(replaced) => replaced,
             Err(error) => {
                 self.surface_error.get_or_insert(error);
@@ -84,7 +107,7 @@ impl Fold {
         }
         let surface = match self.surface_error.take() {
             Some(error) => Err(error),
-            None => Ok(self.surface.surface().clone()),
+            None => Ok(self.surface.as_ref().map(|fold| fold.surface().clone()).unwrap_or_default()),
         };
         let placeholder = OpenTurn::new(crate::model::closers::ResultShape::Wrapped);
         Finished {
@@ -96,6 +119,14 @@ impl Fold {
             dropped,
         }
     }
+}
+
+/// Why an event cannot be judged without the events before it, if it cannot.
+fn needs_whole_log(event: &Event<'_>) -> Option<SurfaceError> {
+    let is_marker = event.is("session/end-seed") && event.data().get("inherited").is_some_and(View::is_true);
+    let is_bound =
+        matches!(event.surface_op, Some(SurfaceOp::Replace { .. })) || event.is("system/message") || is_marker;
+    is_bound.then(|| SurfaceError { seq: event.seq, message: "only the whole log tells whether it fits".to_owned() })
 }
 
 /// The faults of a log as a whole, which dsh looks for in passes: what an earlier pass finds is what it

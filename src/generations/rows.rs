@@ -8,7 +8,7 @@ use super::event_types::is_known;
 use super::fold::{Faults, Finished, Fold, Item, Sink};
 use super::seq_ranges::decode_seq_ranges;
 use super::shapes::check_message;
-use super::{Generation, Mode, RowFate, Rows};
+use super::{Generation, Mode, RowFate, Rows, Start};
 use crate::model::event::{Envelope, Event, SurfaceOp};
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::JsStr;
@@ -53,11 +53,11 @@ pub(super) struct RowLog<A> {
 }
 
 impl<A: Admission> RowLog<A> {
-    pub(super) fn new(admission: A, header: &Header, mode: Mode) -> RowLog<A> {
-        let fold = Fold::new(admission.generation());
+    pub(super) fn new(admission: A, header: &Header, start: Start) -> RowLog<A> {
+        let fold = Fold::new(admission.generation(), start.before);
         RowLog {
             admission,
-            mode,
+            mode: start.mode,
             fold,
             faults: Faults::default(),
             issue: None,
@@ -137,7 +137,9 @@ impl<A: Admission> RowLog<A> {
         }
         let is_known = is_known(self.admission.generation(), &event.kind);
         if is_known {
-            if let Err(message) = self.admission.relate(event) {
+            if !self.fold.is_tail()
+                && let Err(message) = self.admission.relate(event)
+            {
                 self.faults.early(place(Fault::new(ProblemKind::BadRow, message)));
             }
         } else if !event.ignorable {
@@ -203,6 +205,13 @@ impl<A: Admission> Rows for RowLog<A> {
         let finished = self.fold.finish(inherited.unwrap_or(0), self.issue.take(), sink);
         if self.mode == Mode::Salvage {
             return Ok(finished);
+        }
+        if self.fold.is_tail() {
+            std::mem::take(&mut self.faults).into_result()?;
+            return match &finished.surface {
+                Ok(_) => Ok(finished),
+                Err(error) => Err(error.clone().into()),
+            };
         }
         if self.is_seeded != inherited.is_some() {
             let message = if self.is_seeded {

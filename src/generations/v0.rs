@@ -12,15 +12,15 @@ use super::fold::{Faults, Finished, Fold, Item, Sink};
 use super::packed::{PackedRow, is_packed_tag};
 use super::seq_ranges::decode_seq_ranges;
 use super::shapes::{check_message, check_request_header};
-use super::{Generation, Mode, RowFate, Rows};
+use super::{Generation, Mode, RowFate, Rows, Start};
 use crate::model::event::{Envelope, Event, SurfaceOp, is_surface_type};
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{View, parse};
 use crate::model::problem::{Fault, ProblemKind};
 
-pub(super) fn decoder(header: &Header, load_fault: Option<Fault>, mode: Mode) -> Box<dyn Rows> {
-    Box::new(PackedLog::new(Generation::V0, header, load_fault, mode))
+pub(super) fn decoder(header: &Header, start: Start) -> Box<dyn Rows> {
+    Box::new(PackedLog::new(Generation::V0, header, start))
 }
 
 /// The decoder of v0, and of v1, which is the same without the spellings of before the first release.
@@ -37,15 +37,15 @@ pub(super) struct PackedLog {
 }
 
 impl PackedLog {
-    pub(super) fn new(generation: Generation, header: &Header, load_fault: Option<Fault>, mode: Mode) -> PackedLog {
+    pub(super) fn new(generation: Generation, header: &Header, start: Start) -> PackedLog {
         let mut faults = Faults::default();
-        if let Some(fault) = load_fault {
+        if let Some(fault) = start.load_fault {
             faults.late(fault);
         }
         PackedLog {
             generation,
-            mode,
-            fold: Fold::new(generation),
+            mode: start.mode,
+            fold: Fold::new(generation, start.before),
             faults,
             issue: None,
             legacy: (generation == Generation::V0).then(|| legacy::Legacy::new(&header.id)),

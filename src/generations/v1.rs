@@ -2,10 +2,9 @@
 //! readable in case somebody kept one (formats.md §2.2).
 
 use super::v0::PackedLog;
-use super::{Generation, Mode, Rows};
+use super::{Generation, Rows, Start};
 use crate::model::header::Header;
-use crate::model::problem::Fault;
 
-pub(super) fn decoder(header: &Header, load_fault: Option<Fault>, mode: Mode) -> Box<dyn Rows> {
-    Box::new(PackedLog::new(Generation::V1, header, load_fault, mode))
+pub(super) fn decoder(header: &Header, start: Start) -> Box<dyn Rows> {
+    Box::new(PackedLog::new(Generation::V1, header, start))
 }

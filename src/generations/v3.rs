@@ -7,15 +7,15 @@ use super::envelope::Members;
 use super::event_types::is_known;
 use super::rows::{Admission, RowLog, check_surface_markers};
 use super::shapes::{is_block, is_kind, non_empty_string};
-use super::{Generation, Mode, Rows};
+use super::{Generation, Rows, Start};
 use crate::model::event::is_surface_type;
 use crate::model::header::Header;
 use crate::model::js_string::JsStr;
 use crate::model::json::View;
 use crate::model::problem::{Fault, ProblemKind};
 
-pub(super) fn decoder(header: &Header, mode: Mode) -> Box<dyn Rows> {
-    Box::new(RowLog::new(V3, header, mode))
+pub(super) fn decoder(header: &Header, start: Start) -> Box<dyn Rows> {
+    Box::new(RowLog::new(V3, header, start))
 }
 
 struct V3;

@@ -9,16 +9,16 @@ mod relations;
 use super::envelope::Members;
 use super::event_types::is_known;
 use super::rows::{Admission, RowLog, check_surface_markers};
-use super::{Generation, Mode, Rows};
+use super::{Generation, Rows, Start};
 use crate::model::event::{Event, is_surface_type};
 use crate::model::header::Header;
 use crate::model::js_string::JsStr;
 use crate::model::json::View;
 use crate::model::problem::Fault;
 
-pub(super) fn decoder(header: &Header, mode: Mode) -> Box<dyn Rows> {
+pub(super) fn decoder(header: &Header, start: Start) -> Box<dyn Rows> {
     let relations = relations::Relations::new(header);
-    Box::new(RowLog::new(V4 { relations }, header, mode))
+    Box::new(RowLog::new(V4 { relations }, header, start))
 }
 
 struct V4 {

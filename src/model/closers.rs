@@ -6,7 +6,7 @@
 
 use crate::model::event::{Envelope, Event, SurfaceOp};
 use crate::model::js_string::{JsStr, JsString};
-use crate::model::json::{View, string_literal, write_view};
+use crate::model::json::{Kind, Object, Value, View, parse, string_literal, write_view};
 use crate::model::message::{message_of, tool_calls};
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ struct PendingCall {
 }
 
 /// What is open at the end of the events seen so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OpenTurn {
     shape: ResultShape,
     turn: Option<String>,
@@ -60,6 +60,50 @@ impl OpenTurn {
     /// Nothing seen, nothing open.
     pub fn new(shape: ResultShape) -> OpenTurn {
         OpenTurn { shape, turn: None, step: None, calls: Vec::new(), last: None }
+    }
+
+    /// What is open as a JSON value, from which [`OpenTurn::from_value`] makes the same.
+    pub fn to_value(&self) -> Value {
+        let text = |text: &Option<String>| text.as_deref().map_or(Value::Null, Value::from);
+        let call = |call: &PendingCall| {
+            Value::from(Object::of([
+                ("id", Value::String(call.id.clone())),
+                ("turn", Value::from(call.turn.as_str())),
+                ("step", Value::from(call.step.as_str())),
+                ("started", call.started.map_or(Value::Null, Value::from)),
+            ]))
+        };
+        let last = |(seq, time): (u64, i64)| Value::Array(vec![Value::from(seq), Value::from(time)]);
+        Value::from(Object::of([
+            ("turn", text(&self.turn)),
+            ("step", text(&self.step)),
+            ("calls", Value::Array(self.calls.iter().map(call).collect())),
+            ("last", self.last.map_or(Value::Null, last)),
+        ]))
+    }
+
+    /// What such a value says is open; `None` if it is none.
+    pub fn from_value(shape: ResultShape, value: View<'_>) -> Option<OpenTurn> {
+        let text = |name| match value.get(name)? {
+            null if null.kind() == Kind::Null => Some(None),
+            text => Some(Some(json_text(text)?)),
+        };
+        let call = |call: View<'_>| {
+            let started = call.get("started")?;
+            Some(PendingCall {
+                id: call.get("id")?.string()?.into_owned(),
+                turn: json_text(call.get("turn")?)?,
+                step: json_text(call.get("step")?)?,
+                started: if started.kind() == Kind::Null { None } else { Some(started.count()?) },
+            })
+        };
+        let mut last = value.get("last")?.elements();
+        let last = match (last.next(), last.next()) {
+            (Some(seq), Some(time)) => Some((seq.count()?, time.safe_integer()?)),
+            _ => None,
+        };
+        let calls = value.get("calls")?.array()?.map(call).collect::<Option<_>>()?;
+        Some(OpenTurn { shape, turn: text("turn")?, step: text("step")?, calls, last })
     }
 
     /// Takes one event in.
@@ -203,6 +247,14 @@ impl OpenTurn {
         event.source_event_seqs = call.started.map(|seq| vec![seq]);
         event
     }
+}
+
+/// A string that holds JSON text.
+fn json_text(value: View<'_>) -> Option<String> {
+    let text = value.string()?;
+    let text = text.to_str()?;
+    parse(text).ok()?;
+    Some(text.to_owned())
 }
 
 /// A turn or step number as JSON text, whatever the log holds there.

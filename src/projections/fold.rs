@@ -103,6 +103,15 @@ impl<'r> Fold<'r> {
         change
     }
 
+    /// The states as of the last event so far, to be kept.
+    pub fn checkpoint(&self) -> Checkpoint {
+        let rows = self.registry.definitions().iter().zip(&self.cells).map(|(definition, cell)| {
+            let row = Row { version: definition.version, seq: self.next.checked_sub(1), state: cell.state.to_json() };
+            (definition.key.to_owned(), row)
+        });
+        rows.collect()
+    }
+
     /// Ends the events. The states are as of the last of them.
     ///
     /// # Errors
@@ -153,11 +162,6 @@ impl<'r> Folded<'r> {
 
     /// The states of all units, to be kept.
     pub fn checkpoint(&self) -> Checkpoint {
-        let definitions = self.fold.registry.definitions();
-        let rows = definitions.iter().zip(&self.fold.cells).map(|(definition, cell)| {
-            let row = Row { version: definition.version, seq: self.as_of_seq(), state: cell.state.to_json() };
-            (definition.key.to_owned(), row)
-        });
-        rows.collect()
+        self.fold.checkpoint()
     }
 }

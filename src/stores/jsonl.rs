@@ -9,10 +9,11 @@ pub mod layout;
 pub mod lease;
 mod lines;
 mod scan;
+mod tail;
 
 use super::revision::Revision;
-use super::{BlockTest, EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
-use crate::generations::Mode;
+use super::{Anchor, BlockTest, EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
+use crate::generations::{Before, Mode};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -40,6 +41,20 @@ impl Store for JsonlStore {
 
     fn read(&self, session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>) -> Result<LogSummary, ReadError> {
         scan::read(session, mode, sink)
+    }
+
+    fn anchor(&self, session: &StoredSession, end: u64) -> Result<Option<Anchor>, ReadError> {
+        tail::anchor(session, end)
+    }
+
+    fn read_tail(
+        &self,
+        session: &StoredSession,
+        anchor: &Anchor,
+        before: Before,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Option<LogSummary>, ReadError> {
+        tail::read(session, anchor, before, sink)
     }
 
     fn read_lines(

@@ -5,8 +5,10 @@
 //! it changes: as it is when no write-ahead log waits, else from a private copy of both.
 
 use super::revision::Revision;
-use super::{BlockTest, Encoding, EventSink, Identity, Listing, LogSummary, ReadError, Store, StoredSession, refused};
-use crate::generations::{Decoder, Generation, HeaderLine, Mode};
+use super::{
+    Anchor, BlockTest, Encoding, EventSink, Identity, Listing, LogSummary, ReadError, Store, StoredSession, refused,
+};
+use crate::generations::{Before, Decoder, Generation, HeaderLine, Mode};
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{parse, string_literal};
@@ -155,7 +157,21 @@ impl Store for SqliteStore {
         let finished = decoder.finish(sink).map_err(|fault| refused(fault, &self.path, &session.header))?;
         let id = || Some(session.header.id.clone());
         let warnings = finished.dropped.clone().map(|fault| fault.into_problem(&self.path, id())).into_iter().collect();
-        Ok(LogSummary { finished, warnings })
+        Ok(LogSummary { finished, warnings, end: None })
+    }
+
+    fn anchor(&self, _session: &StoredSession, _end: u64) -> Result<Option<Anchor>, ReadError> {
+        Ok(None)
+    }
+
+    fn read_tail(
+        &self,
+        _session: &StoredSession,
+        _anchor: &Anchor,
+        _before: Before,
+        _sink: &mut EventSink<'_>,
+    ) -> Result<Option<LogSummary>, ReadError> {
+        Ok(None)
     }
 
     fn read_lines(

@@ -32,8 +32,13 @@ pub(super) enum WalkError {
 
 /// Walks the first `len` bytes of a file.
 pub(super) fn walk(file: &mut File, len: u64) -> Result<Structure, WalkError> {
-    file.seek(SeekFrom::Start(0)).map_err(WalkError::Io)?;
-    let mut source = Source { file, buffer: vec![0; 1 << 18], filled: 0, at: 0, offset: 0, len };
+    walk_from(file, 0, len)
+}
+
+/// Walks a file from where a frame begins up to `len`.
+pub(super) fn walk_from(file: &mut File, start: u64, len: u64) -> Result<Structure, WalkError> {
+    file.seek(SeekFrom::Start(start)).map_err(WalkError::Io)?;
+    let mut source = Source { file, buffer: vec![0; 1 << 18], filled: 0, at: 0, offset: start, len };
     let mut structure = Structure::default();
     loop {
         let start = source.offset;

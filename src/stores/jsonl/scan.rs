@@ -33,7 +33,7 @@ pub(super) fn read(session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>
     };
     let generation = Generation::of_version(session.format_version).unwrap_or(Generation::V4);
     let mut decoder = Decoder::new(generation, &header, mode);
-    let mut scan = Scan { decoder: &mut decoder, sink, last_line: 1, committed_line: 1 };
+    let mut scan = Scan::new(&mut decoder, sink);
     let torn = match session.encoding {
         Encoding::Plain | Encoding::Sqlite => log.read_plain(&mut scan, session)?,
         Encoding::Zstd => log.read_zstd(&mut scan, session, mode)?,
@@ -45,7 +45,8 @@ pub(super) fn read(session: &StoredSession, mode: Mode, sink: &mut EventSink<'_>
         let place = log.place_of(fault.at_line(committed_line + 1));
         warnings.push(place.into_problem(&session.path, Some(session.header.id.clone())));
     }
-    Ok(LogSummary { finished, warnings })
+    let end = warnings.is_empty().then_some(log.body_end);
+    Ok(LogSummary { finished, warnings, end })
 }
 
 /// Hands on a session's stored lines, header first.
@@ -72,10 +73,10 @@ pub(super) fn read_lines(
 }
 
 /// A row that ends the reading.
-struct Refusal(Fault);
+pub(super) struct Refusal(Fault);
 
 /// Rows on their way to the decoder.
-struct Scan<'d, 's, 'e> {
+pub(super) struct Scan<'d, 's, 'e> {
     decoder: &'d mut Decoder,
     sink: &'s mut EventSink<'e>,
     /// The line read last; the header is line 1.
@@ -84,8 +85,17 @@ struct Scan<'d, 's, 'e> {
     committed_line: u64,
 }
 
-impl Scan<'_, '_, '_> {
-    fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
+impl<'d, 's, 'e> Scan<'d, 's, 'e> {
+    pub(super) fn new(decoder: &'d mut Decoder, sink: &'s mut EventSink<'e>) -> Scan<'d, 's, 'e> {
+        Scan { decoder, sink, last_line: 1, committed_line: 1 }
+    }
+
+    /// Whether every row so far is part of the log.
+    pub(super) fn is_committed(&self) -> bool {
+        self.committed_line == self.last_line
+    }
+
+    pub(super) fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         self.last_line += 1;
         // Node decodes UTF-8 with replacement, so bytes that are none load as U+FFFD.
         let text = match str::from_utf8(line) {
@@ -203,7 +213,7 @@ impl Log {
                 .at_line(scan.last_line + 1);
             return Err(self.refuse(fault, session));
         }
-        if scan.committed_line != scan.last_line {
+        if !scan.is_committed() {
             let fault = Fault::new(ProblemKind::BadRow, "a row in a complete frame does not belong to the log");
             return Err(self.refuse(fault.at_line(scan.committed_line + 1), session));
         }
