@@ -47,6 +47,9 @@ pub struct GlobalArgs {
     /// Show everything that can be decoded, and what is wrong in between
     #[arg(long, global = true)]
     pub salvage: bool,
+    /// Neither use nor write the caches in the user's cache directory
+    #[arg(long, global = true)]
+    pub no_cache: bool,
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
     pub color: Color,

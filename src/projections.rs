@@ -7,6 +7,7 @@ pub mod cache;
 pub mod checkpoint;
 pub mod fold;
 pub mod ladder;
+pub mod listing;
 pub mod overview;
 pub mod registry;
 pub mod state_text;

@@ -94,7 +94,7 @@ pub(super) fn parse(text: &str) -> Result<Selector, Failure> {
 }
 
 /// Puts the lines of standard input in the place of `-`.
-fn read_dash(named: Vec<String>) -> Result<Vec<String>, Failure> {
+pub(super) fn read_dash(named: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut all = Vec::new();
     for text in named {
         if text != "-" {

@@ -1,4 +1,4 @@
-//! `sessions list | latest | status | show | events | event | search | trace | usage | check | path`
+//! `sessions list | latest | status | show | events | event | search | trace | projections | usage | check | path`
 
 mod check;
 mod event;
@@ -6,6 +6,7 @@ mod events;
 mod latest;
 mod list;
 mod path;
+mod projections;
 mod search;
 mod show;
 mod status;
@@ -34,6 +35,8 @@ pub enum SessionsCommand {
     Search(search::SearchArgs),
     /// Where a session or an event came from, and what came of it
     Trace(trace::TraceArgs),
+    /// What is derived from a session's log: title, todos, goal, context pressure and more
+    Projections(projections::ProjectionsArgs),
     /// How many tokens were used
     Usage(usage::UsageArgs),
     /// Whether dsh loads the sessions, and what is wrong where
@@ -52,6 +55,7 @@ pub(super) fn run(command: SessionsCommand, context: &mut Context) -> anyhow::Re
         SessionsCommand::Event(args) => event::run(&args, context),
         SessionsCommand::Search(args) => search::run(&args, context),
         SessionsCommand::Trace(args) => trace::run(&args, context),
+        SessionsCommand::Projections(args) => projections::run(&args, context),
         SessionsCommand::Usage(args) => usage::run(&args, context),
         SessionsCommand::Check(args) => check::run(&args, context),
         SessionsCommand::Path(args) => path::run(&args, context),

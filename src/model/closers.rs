@@ -178,6 +178,11 @@ impl OpenTurn {
         self.turn.is_some()
     }
 
+    /// When the last event was recorded; `None` if there was none.
+    pub fn last_time(&self) -> Option<i64> {
+        self.last.map(|(_, time)| time)
+    }
+
     /// The number of the open turn, where it is a number.
     pub fn turn(&self) -> Option<u64> {
         self.turn.as_ref()?.parse().ok()

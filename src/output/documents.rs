@@ -13,6 +13,7 @@ pub mod list;
 pub mod path;
 pub mod prepare;
 pub mod problem;
+pub mod projections;
 pub mod search;
 pub mod session;
 pub mod show;

@@ -3,10 +3,11 @@
 
 use super::checkpoint::{Checkpoint, Row};
 use super::registry::Registry;
-use super::unit::{Change, State};
+use super::unit::{Change, State, Unit};
 use crate::model::event::Event;
 use crate::model::header::Header;
 use crate::model::json::Value;
+use std::any::Any;
 use std::fmt;
 
 /// The states of a registry's units over one log.
@@ -158,6 +159,12 @@ impl<'r> Folded<'r> {
         let views =
             definitions.iter().zip(&self.fold.cells).map(|(definition, cell)| (definition.key, cell.state.view()));
         Snapshot { as_of_seq: self.as_of_seq(), views: views.collect() }
+    }
+
+    /// The state of a unit, if it is one of the registry's.
+    pub fn state<U: Unit>(&self) -> Option<&U> {
+        let states = self.fold.cells.iter().map(|cell| -> &dyn Any { &*cell.state });
+        states.filter_map(|state| state.downcast_ref()).next()
     }
 
     /// The states of all units, to be kept.

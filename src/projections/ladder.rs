@@ -18,6 +18,8 @@ use crate::stores::revision::Revision;
 pub struct Derived<'r> {
     /// The states with the closers of an interrupted turn.
     pub folded: Folded<'r>,
+    /// When the last event was recorded, in milliseconds since the epoch; `None` if there is none.
+    pub last_time: Option<i64>,
     /// What is wrong with the log although it loads; in salvage mode all that is wrong.
     pub problems: Vec<Problem>,
     /// What to keep of it, if that is not what is kept already.
@@ -129,7 +131,8 @@ fn unchanged<'r>(record: &Record, registry: &'r Registry, entry: &Entry, revisio
     for closer in cut.open.closers() {
         fold.apply(&closer);
     }
-    Some(Derived { folded: fold.finish().ok()?, problems: Vec::new(), update: None })
+    let last_time = cut.open.last_time();
+    Some(Derived { folded: fold.finish().ok()?, last_time, problems: Vec::new(), update: None })
 }
 
 /// The kept states, and what was appended to the log since.
@@ -158,6 +161,7 @@ fn tail<'r>(
     let Some(summary) = summary else { return Ok(None) };
     let Ok(folded) = fold.finish() else { return Ok(None) };
     let checkpoint = stored.unwrap_or_else(|| folded.checkpoint());
+    let last_time = summary.finished.open.last_time();
     let update = match summary.end {
         Some(end) => Some((
             Cut {
@@ -170,7 +174,7 @@ fn tail<'r>(
         )),
         None => None,
     };
-    Ok(Some(Derived { folded, problems: Vec::new(), update }))
+    Ok(Some(Derived { folded, last_time, problems: Vec::new(), update }))
 }
 
 /// The states from the whole log. With a revision, what is to be kept.
@@ -195,6 +199,7 @@ fn whole<'r>(
     })?;
     problems.extend(summary.warnings);
     let folded = fold.finish_with_gaps();
+    let last_time = summary.finished.open.last_time();
     // A log with something wrong is read each time, so that it is told each time.
     let update = match revision.filter(|_| problems.is_empty()) {
         None => None,
@@ -205,5 +210,5 @@ fn whole<'r>(
             Some((cut, stored.unwrap_or_else(|| folded.checkpoint())))
         }
     };
-    Ok(Derived { folded, problems, update })
+    Ok(Derived { folded, last_time, problems, update })
 }

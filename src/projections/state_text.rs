@@ -1,14 +1,14 @@
 //! Strings and values of logs in the states of units. Both may hold what Rust's strings cannot, so they go
 //! through serde as the JSON text they are.
 
-use crate::model::js_string::JsString;
+use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{Value, View, parse, string_literal, write_value, write_view};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// A JavaScript string in a state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text(pub JsString);
 
 impl Text {
@@ -20,6 +20,12 @@ impl Text {
     /// It as a value.
     pub fn to_value(&self) -> Value {
         Value::String(self.0.clone())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        Text(JsStr::from(text).into_owned())
     }
 }
 

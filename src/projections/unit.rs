@@ -5,6 +5,7 @@ use crate::model::header::Header;
 use crate::model::json::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::any::Any;
 
 /// Whether an event changed a unit's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Definition {
 }
 
 /// The state of any unit.
-pub(super) trait State: Send {
+pub(super) trait State: Any + Send {
     fn apply(&mut self, event: &Event<'_>) -> Change;
     fn view(&self) -> Value;
     fn to_json(&self) -> String;

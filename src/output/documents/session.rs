@@ -5,7 +5,7 @@ use crate::corpus::Record;
 use crate::error::Failure;
 use crate::model::header::Seed;
 use crate::output::json::Js;
-use crate::projections::overview::Overview;
+use crate::projections::listing::Facts;
 use serde::Serialize;
 
 /// A session: its header, where it lies, and with `--long` what its log tells.
@@ -41,7 +41,9 @@ pub struct LongFacts {
     title: Option<Js>,
     title_source: Option<Js>,
     turns: Option<u64>,
+    tokens: Option<u64>,
     last_prompt_at: Option<i64>,
+    last_activity_at: Option<i64>,
     end_state: Option<Js>,
     health: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,15 +52,18 @@ pub struct LongFacts {
 
 impl LongFacts {
     /// What a log tells, or why it could not be read, and how it is.
-    pub fn of(read: &Result<Overview, Failure>, health: &'static str) -> LongFacts {
-        let overview = read.as_ref().ok();
+    pub fn of(read: &Result<Facts, Failure>, health: &'static str) -> LongFacts {
+        let facts = read.as_ref().ok();
+        let overview = facts.map(|facts| &facts.overview);
         let title = overview.and_then(|overview| overview.title.as_ref());
         LongFacts {
-            title: title.map(|title| Js::from(&title.text)),
-            title_source: title.map(|title| Js::from(&title.source)),
+            title: title.map(|title| Js::from(&title.text.0)),
+            title_source: title.map(|title| Js::from(&title.source.0)),
             turns: overview.map(|overview| overview.turns),
+            tokens: facts.and_then(|facts| facts.tokens),
             last_prompt_at: overview.and_then(|overview| overview.last_prompt_at),
-            end_state: overview.and_then(|overview| overview.end_state.as_ref()).map(Js::from),
+            last_activity_at: facts.map(|facts| facts.last_activity_at),
+            end_state: overview.and_then(|overview| overview.end_state.as_ref()).map(|state| Js::from(&state.0)),
             health,
             error: read.as_ref().err().map(ErrorFacts::of),
         }
