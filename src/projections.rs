@@ -5,6 +5,7 @@
 
 pub mod checkpoint;
 pub mod fold;
+mod inheritance;
 pub mod overview;
 pub mod registry;
 pub mod state_text;
