@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod fold;
 pub mod ladder;
 pub mod listing;
+mod inheritance;
 pub mod overview;
 pub mod registry;
 pub mod state_text;

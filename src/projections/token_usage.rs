@@ -7,6 +7,7 @@
 //! counted. In v0 and v1 the retry's report takes the place of the failed attempt's too. Compactions and
 //! titles report usage as well, which dsh does not count.
 
+use super::inheritance::is_marker;
 use crate::model::event::Event;
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
@@ -226,7 +227,7 @@ impl TokenUsageFold {
         }
         match self.cut {
             Cut::At(seq) if event.seq < seq => return,
-            Cut::NextMarker | Cut::LastMarker if is_inherited_marker(event) => {
+            Cut::NextMarker | Cut::LastMarker if is_marker(event) => {
                 (self.turn, self.step, self.bad) = (None, None, None);
                 self.cut = Cut::LastMarker;
                 sink(Spent::WasInherited);
@@ -399,11 +400,6 @@ impl Step {
 
 fn pair_of(data: View<'_>) -> (Option<u64>, Option<u64>) {
     (data.get("turn").and_then(View::count), data.get("step").and_then(View::count))
-}
-
-/// Whether the events before this one were copied from another session.
-fn is_inherited_marker(event: &Event<'_>) -> bool {
-    event.is("session/end-seed") && event.data().get("inherited").is_some_and(View::is_true)
 }
 
 fn is(value: View<'_>, kind: &str) -> bool {

@@ -15,6 +15,14 @@ macro_rules! units {
 units! {
     title::Title,
     session_list_metadata::SessionListMetadata,
+    todos::Todos,
+    goal::Goal,
+    plan::Plan,
+    subagent::Subagent,
+    subagent_catalog::SubagentCatalog,
+    inbox::Inbox,
+    user_questions::UserQuestions,
+    agent_preset::AgentPreset,
 }
 
 /// All units.
