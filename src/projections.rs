@@ -6,9 +6,9 @@
 pub mod cache;
 pub mod checkpoint;
 pub mod fold;
+mod inheritance;
 pub mod ladder;
 pub mod listing;
-mod inheritance;
 pub mod overview;
 pub mod registry;
 pub mod state_text;

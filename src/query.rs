@@ -11,6 +11,7 @@ pub mod lineage;
 pub mod page;
 pub mod pattern;
 pub mod prefilter;
+pub mod rates;
 pub mod search;
 pub mod snippet;
 pub mod status;

@@ -1,6 +1,6 @@
 //! The token usage of many sessions, put together by session, turn, model, day, or working directory.
 
-use crate::corpus::{Corpus, Record};
+use crate::corpus::{Corpus, Record, in_order};
 use crate::generations::{Item, Mode};
 use crate::model::js_string::JsString;
 use crate::model::problem::Problem;
@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
-use std::thread;
 
 /// What a row stands for.
 #[derive(Clone, Debug)]
@@ -68,6 +67,8 @@ pub struct Row {
     pub steps: u64,
     /// The tokens.
     pub tokens: Tokens,
+    /// Those of each model that was asked, and of those that are not known.
+    pub models: BTreeMap<Option<Route>, Tokens>,
     /// Whether every step reported its usage, no number was out of the question, and no turn is open.
     pub is_complete: bool,
     /// The turn counted last, within one session.
@@ -87,7 +88,15 @@ pub struct Usage {
 
 impl Default for Row {
     fn default() -> Row {
-        Row { sessions: 0, turns: 0, steps: 0, tokens: Tokens::default(), is_complete: true, newest_turn: None }
+        Row {
+            sessions: 0,
+            turns: 0,
+            steps: 0,
+            tokens: Tokens::default(),
+            models: BTreeMap::new(),
+            is_complete: true,
+            newest_turn: None,
+        }
     }
 }
 
@@ -100,6 +109,7 @@ impl Row {
         if let Some(tokens) = &part.tokens {
             self.steps += 1;
             self.tokens.add(tokens);
+            self.models.entry(part.route.cloned()).or_default().add(tokens);
         }
         self.is_complete &= part.is_complete;
     }
@@ -109,6 +119,9 @@ impl Row {
         self.turns += other.turns;
         self.steps += other.steps;
         self.tokens.add(&other.tokens);
+        for (route, tokens) in &other.models {
+            self.models.entry(route.clone()).or_default().add(tokens);
+        }
         self.is_complete &= other.is_complete;
     }
 }
@@ -117,24 +130,12 @@ impl UsageQuery {
     /// Reads sessions, on as many threads as there are processors, and sums up what they used. One that
     /// cannot be read is a problem and hides no other.
     pub fn run(&self, corpus: &Corpus, records: &[&Record]) -> Usage {
-        let workers = thread::available_parallelism().map_or(1, |count| count.get());
-        let share = records.len().div_ceil(workers).max(1);
-        let read = |(chunk, records): (usize, &[&Record])| {
-            let mut usage = Usage::default();
-            for (index, record) in records.iter().enumerate() {
-                usage.merge(self.of_session(corpus, chunk * share + index, record));
-            }
-            usage
-        };
-        thread::scope(|scope| {
-            let readers: Vec<_> =
-                records.chunks(share).enumerate().map(|chunk| scope.spawn(move || read(chunk))).collect();
-            let mut usage = Usage::default();
-            for reader in readers {
-                usage.merge(reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            usage
-        })
+        let places: Vec<(usize, &Record)> = records.iter().copied().enumerate().collect();
+        let mut usage = Usage::default();
+        for session in in_order(&places, |(place, record)| self.of_session(corpus, *place, record)) {
+            usage.merge(session);
+        }
+        usage
     }
 
     fn of_session(&self, corpus: &Corpus, index: usize, record: &Record) -> Usage {

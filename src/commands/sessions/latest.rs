@@ -4,10 +4,9 @@ use crate::commands::Context;
 use crate::commands::session_filter::WithinArgs;
 use crate::corpus::{Catalog, Corpus, Directories, Record};
 use crate::error::{Code, Failure};
-use crate::output::Output;
 use crate::output::documents::latest::LatestDocument;
+use crate::projections::listing;
 use crate::query::filter::{Origin, Range, SessionClause, SessionFilter};
-use crate::query::status::StatusFold;
 use clap::{Args, ValueEnum};
 
 /// The arguments.
@@ -46,7 +45,7 @@ pub(super) fn run(args: &LatestArgs, context: &mut Context) -> anyhow::Result<u8
     let (corpus, catalog) = context.catalog()?;
     let found = match args.by {
         By::Created => by_creation(&catalog, &filter, range),
-        By::Activity => by_activity(&corpus, &catalog, &filter, range, &mut context.output),
+        By::Activity => by_activity(&corpus, &catalog, &filter, range, context),
     };
     if let ([_, _, ..], true) = (&found[..], args.one) {
         let message = format!("{} sessions fit, and --one wants only one", found.len());
@@ -72,16 +71,20 @@ fn by_activity<'c>(
     catalog: &'c Catalog,
     filter: &SessionFilter,
     range: Range,
-    output: &mut Output,
+    context: &mut Context,
 ) -> Vec<&'c Record> {
+    let registry = listing::registry();
+    let records: Vec<&Record> = catalog.records.iter().filter(|record| filter.admits(record)).collect();
     let mut active: Vec<(i64, &Record)> = Vec::new();
-    for record in catalog.records.iter().filter(|record| filter.admits(record)) {
-        let mut fold = StatusFold::default();
-        let read = corpus.read(record, &mut |event, _| fold.apply(event));
-        if let Err(failure) = read {
-            output.warn(&failure.message);
-        }
-        let time = fold.finish().last_time.unwrap_or(record.stored.header.created_at as i64);
+    for (record, derived) in records.iter().zip(context.derive(corpus, &records, &registry)) {
+        let last_time = match derived {
+            Ok(derived) => derived.last_time,
+            Err(failure) => {
+                context.output.warn(&failure.message);
+                None
+            }
+        };
+        let time = last_time.unwrap_or(record.stored.header.created_at as i64);
         if range.admits(time as f64) {
             active.push((time, record));
         }

@@ -4,13 +4,16 @@ use crate::commands::Context;
 use crate::commands::select::ManySessions;
 use crate::commands::session_filter::SessionFilterArgs;
 use crate::corpus::{Catalog, Record};
+use crate::error::{Code, Failure};
 use crate::model::problem::{Problem, ProblemKind};
 use crate::output::documents::usage::UsageDocument;
 use crate::projections::token_usage::Inherited;
+use crate::query::rates::Rates;
 use crate::query::usage::{By, UsageQuery};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 /// The arguments.
 #[derive(Debug, Args)]
@@ -28,6 +31,13 @@ pub struct UsageArgs {
     /// Also count what forks copied from the sessions they were forked from
     #[arg(long)]
     include_inherited: bool,
+    /// Also what it cost, by the rates in this file
+    ///
+    /// The file is JSON: {"currency": "USD", "perTokens": 1000000, "models": {"PROVIDER/MODEL": {"input": 0.5,
+    /// "output": 2, "cacheRead": 0.1, "cacheWrite": 0.5}}}. A model may be named without its provider; rates of
+    /// caches may be left out.
+    #[arg(long, value_name = "FILE")]
+    rates: Option<PathBuf>,
 }
 
 /// What a row stands for.
@@ -58,6 +68,7 @@ pub(super) fn run(args: &UsageArgs, context: &mut Context) -> anyhow::Result<u8>
         inherited: if args.include_inherited { Inherited::Counted } else { Inherited::LeftOut },
         mode: context.mode(),
     };
+    let rates = args.rates.as_deref().map(read_rates).transpose()?;
     let (corpus, catalog) = context.catalog()?;
     let mut records = args.named.find(&catalog)?;
     let mut seen = HashSet::new();
@@ -73,8 +84,17 @@ pub(super) fn run(args: &UsageArgs, context: &mut Context) -> anyhow::Result<u8>
     if records.is_empty() {
         context.output.note("there is no such session");
     }
-    context.output.document(&UsageDocument::of(&records, &query, &usage))?;
+    context.output.document(&UsageDocument::of(&records, &query, &usage, rates.as_ref()))?;
     Ok(context.status_with_problems(!usage.problems.is_empty()))
+}
+
+fn read_rates(path: &Path) -> Result<Rates, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(Code::Io, format!("could not read {}: {error}", path.display())))?;
+    Rates::parse(&text).map_err(|message| {
+        Failure::new(Code::Usage, format!("{} is no file of rates: {message}", path.display()))
+            .hint("`dshkit sessions usage --help` shows what one looks like")
+    })
 }
 
 /// What may hide whole sessions from the listing, where they would have been counted.

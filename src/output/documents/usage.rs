@@ -5,14 +5,16 @@ use super::search::NoteRecord;
 use crate::corpus::Record;
 use crate::output::json::Js;
 use crate::output::table::{self, Shrink};
-use crate::output::terminal_text::visible_js;
+use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, RecordOut, TextOut};
 use crate::projections::token_usage::Inherited;
+use crate::query::rates::{Rate, Rates};
 use crate::query::usage::{By, Key, Row, Usage, UsageQuery};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io;
 
-/// `{by, includesInherited, rows, total, notes}`. A note is what could not be read or counted.
+/// `{by, includesInherited, rows, total, rates?, notes}`. A note is what could not be read or counted.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageDocument {
@@ -20,7 +22,25 @@ pub struct UsageDocument {
     includes_inherited: bool,
     rows: Vec<RowDocument>,
     total: SumsDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rates: Option<RatesDocument>,
     notes: Vec<ProblemDocument>,
+}
+
+/// `{currency, perTokens, models}`: the rates that were used, by the names the file has for the models.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RatesDocument {
+    currency: String,
+    per_tokens: u64,
+    models: BTreeMap<String, Rate>,
+}
+
+/// `{amount, complete}`. The amount is of what could be priced, `null` if nothing could.
+#[derive(Serialize)]
+struct CostDocument {
+    amount: Option<f64>,
+    complete: bool,
 }
 
 /// A row: its key and sums. Of a turn also `sessionId` and `turn`, of a model also `provider` and `model`.
@@ -41,7 +61,7 @@ struct RowDocument {
 }
 
 /// `{sessions, turns, steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens,
-/// totalTokens, complete}`.
+/// totalTokens, complete, cost?}`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SumsDocument {
@@ -55,6 +75,8 @@ struct SumsDocument {
     reasoning_tokens: Option<u64>,
     total_tokens: Option<u64>,
     complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<CostDocument>,
 }
 
 /// A row among records, marked if it counts what was inherited.
@@ -69,7 +91,7 @@ struct RowRecord<'r> {
 
 impl UsageDocument {
     /// The document of the usage of these sessions.
-    pub fn of(records: &[&Record], query: &UsageQuery, usage: &Usage) -> UsageDocument {
+    pub fn of(records: &[&Record], query: &UsageQuery, usage: &Usage, rates: Option<&Rates>) -> UsageDocument {
         UsageDocument {
             by: match query.by {
                 By::Session => "session",
@@ -79,15 +101,27 @@ impl UsageDocument {
                 By::Cwd => "cwd",
             },
             includes_inherited: query.inherited == Inherited::Counted,
-            rows: usage.rows.iter().map(|(key, row)| RowDocument::of(records, key, row)).collect(),
-            total: SumsDocument::of(&usage.total),
+            rows: usage.rows.iter().map(|(key, row)| RowDocument::of(records, key, row, rates)).collect(),
+            total: SumsDocument::of(&usage.total, rates),
+            rates: rates.map(|rates| RatesDocument::of(rates, &usage.total)),
             notes: usage.problems.iter().map(ProblemDocument::from).collect(),
         }
     }
 }
 
+impl RatesDocument {
+    fn of(rates: &Rates, total: &Row) -> RatesDocument {
+        let used = total.models.keys().flatten().filter_map(|route| rates.of(route));
+        RatesDocument {
+            currency: rates.currency.clone(),
+            per_tokens: rates.per_tokens,
+            models: used.map(|(name, rate)| (name.to_owned(), *rate)).collect(),
+        }
+    }
+}
+
 impl RowDocument {
-    fn of(records: &[&Record], key: &Key, row: &Row) -> RowDocument {
+    fn of(records: &[&Record], key: &Key, row: &Row, rates: Option<&Rates>) -> RowDocument {
         let id = |index: &usize| records[*index].id();
         let mut document = RowDocument {
             key: None,
@@ -95,7 +129,7 @@ impl RowDocument {
             turn: None,
             provider: None,
             model: None,
-            sums: SumsDocument::of(row),
+            sums: SumsDocument::of(row, rates),
         };
         match key {
             Key::Session(index) => document.key = Some(Js::from(id(index))),
@@ -124,7 +158,7 @@ impl RowDocument {
 }
 
 impl SumsDocument {
-    fn of(row: &Row) -> SumsDocument {
+    fn of(row: &Row, rates: Option<&Rates>) -> SumsDocument {
         SumsDocument {
             sessions: row.sessions,
             turns: row.turns,
@@ -136,6 +170,10 @@ impl SumsDocument {
             reasoning_tokens: row.tokens.reasoning.known(),
             total_tokens: row.tokens.total.known(),
             complete: row.is_complete,
+            cost: rates.map(|rates| {
+                let cost = rates.cost(&row.models);
+                CostDocument { amount: cost.amount, complete: cost.is_complete && row.is_complete }
+            }),
         }
     }
 
@@ -145,6 +183,11 @@ impl SumsDocument {
         cells.extend([self.input_tokens, self.output_tokens, self.cache_read_tokens].map(or_dash));
         cells.extend([self.cache_write_tokens, self.reasoning_tokens, self.total_tokens].map(or_dash));
         cells.push(if self.complete { "yes" } else { "no" }.to_owned());
+        if let Some(cost) = &self.cost {
+            let amount = cost.amount.map_or_else(|| "-".to_owned(), |amount| format!("{amount:.4}"));
+            // At least so much, where something has no price.
+            cells.push(if cost.complete || cost.amount.is_none() { amount } else { format!("{amount}+") });
+        }
         cells
     }
 }
@@ -160,10 +203,24 @@ impl Document for UsageDocument {
         let numbers = ["SESSIONS", "TURNS", "STEPS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "REASONING"];
         let mut columns = vec![(heading.as_str(), Shrink::Yes)];
         columns.extend(numbers.into_iter().chain(["TOTAL", "COMPLETE"]).map(|name| (name, Shrink::No)));
+        let cost = self.rates.as_ref().map(|rates| format!("COST {}", visible(&rates.currency)));
+        columns.extend(cost.iter().map(|heading| (heading.as_str(), Shrink::No)));
         let name = |row: &RowDocument| row.key.as_ref().map_or_else(|| "-".to_owned(), |key| visible_js(&key.0));
         let mut rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.sums.cells(name(row))).collect();
         rows.push(self.total.cells("total".to_owned()));
         table::print(text, &columns, &rows)?;
+        for (model, rate) in self.rates.iter().flat_map(|rates| &rates.models) {
+            let per = self.rates.as_ref().map_or(0, |rates| rates.per_tokens);
+            let optional = |rate: Option<f64>| rate.map_or_else(|| "no rate".to_owned(), |rate| rate.to_string());
+            text.line(&format!(
+                "{} for {per} tokens: input {}, output {}, cache read {}, cache write {}",
+                visible(model),
+                rate.input,
+                rate.output,
+                optional(rate.cache_read),
+                optional(rate.cache_write)
+            ))?;
+        }
         if self.includes_inherited {
             text.line("what forks inherited is included, and counts once more in each of them")?;
         }
