@@ -14,7 +14,16 @@ macro_rules! units {
 
 units! {
     title::Title,
+    token_usage::TokenUsage,
+    context_pressure::ContextPressure,
+    context_breakdown::ContextBreakdown,
+    session_stats::SessionStats,
     session_list_metadata::SessionListMetadata,
+    subagent_timing::SubagentTiming,
+    turn_outline::TurnOutline,
+    model_selection::ModelSelection,
+    working_directory::WorkingDirectory,
+    permissions::Permissions,
 }
 
 /// All units.
