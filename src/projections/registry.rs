@@ -1,6 +1,6 @@
 //! The units there are, and which of them an event concerns.
 
-use super::unit::Definition;
+use super::unit::{Definition, EVERY_EVENT};
 use crate::model::js_string::JsStr;
 use std::collections::HashMap;
 use std::fmt;
@@ -11,6 +11,8 @@ pub struct Registry {
     definitions: Vec<Definition>,
     /// Of each event type, the places of the units that look at it.
     interested: HashMap<&'static str, Vec<usize>>,
+    /// The places of the units that look at every event: all that look at events of another type.
+    always_interested: Vec<usize>,
 }
 
 /// Two units with one key.
@@ -50,8 +52,14 @@ impl Registry {
         if self.definitions.iter().any(|known| known.key == definition.key) {
             return Err(DuplicateKey(definition.key));
         }
-        for kind in definition.events {
-            self.interested.entry(kind).or_default().push(self.definitions.len());
+        let place = self.definitions.len();
+        if definition.events == EVERY_EVENT {
+            self.always_interested.push(place);
+            self.interested.values_mut().for_each(|places| places.push(place));
+        } else {
+            for kind in definition.events {
+                self.interested.entry(kind).or_insert_with(|| self.always_interested.clone()).push(place);
+            }
         }
         self.definitions.push(definition);
         Ok(())
@@ -82,6 +90,6 @@ impl Registry {
 
     /// The places of the units that look at events of a type.
     pub(super) fn interested(&self, kind: &JsStr<'_>) -> &[usize] {
-        kind.to_str().and_then(|kind| self.interested.get(kind)).map_or(&[], Vec::as_slice)
+        kind.to_str().and_then(|kind| self.interested.get(kind)).unwrap_or(&self.always_interested)
     }
 }

@@ -1,82 +1,16 @@
-//! How many tokens the requests of a session used, counted as dsh's projection unit `tokenUsage` counts
-//! them (dsh-token-meter of 0.1.0, 0.1.5 and 0.2.1; formats.md §7.4).
-//!
-//! A request belongs to a step of a turn and may report its usage several times: while it streams, and
-//! when its message is complete. Each report takes the place of the one before, as long as no other step
-//! has reported in between. From v2 on the start of a retry ends that: what the failed attempt used stays
-//! counted. In v0 and v1 the retry's report takes the place of the failed attempt's too. Compactions and
-//! titles report usage as well, which dsh does not count.
+//! How many tokens the requests of a session used, by step, counted as dsh's projection unit `tokenUsage`
+//! counts them. Each report of a step takes the place of the one before, as long as no other step has
+//! come in between; `usage_report` says what a report is and what a retry does to it.
 
 use super::inheritance::is_marker;
+use super::usage_report::{Report, TurnStep, retries_add, turn_step, usage_of};
 use crate::model::event::Event;
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{Kind, View};
 use crate::model::problem::{Fault, ProblemKind};
 
-/// The greatest whole number that JavaScript holds exactly; dsh tells no greater sum.
-const MAX_SUM: u64 = (1 << 53) - 1;
-
-/// A sum of numbers of tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sum {
-    /// No report named such a number.
-    #[default]
-    Unknown,
-    /// The sum of those that did.
-    Known(u64),
-    /// It is greater than any number JSON carries safely.
-    TooLarge,
-}
-
-impl Sum {
-    /// The sum, if it is known and can be told.
-    pub fn known(self) -> Option<u64> {
-        match self {
-            Sum::Known(sum) => Some(sum),
-            Sum::Unknown | Sum::TooLarge => None,
-        }
-    }
-
-    fn plus(self, other: Sum) -> Sum {
-        match (self, other) {
-            (Sum::Unknown, sum) | (sum, Sum::Unknown) => sum,
-            (Sum::Known(a), Sum::Known(b)) => {
-                a.checked_add(b).filter(|sum| *sum <= MAX_SUM).map_or(Sum::TooLarge, Sum::Known)
-            }
-            (Sum::TooLarge, _) | (_, Sum::TooLarge) => Sum::TooLarge,
-        }
-    }
-}
-
-/// Numbers of tokens in buckets. Input, output, cache read and cache write have nothing in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tokens {
-    /// What the model read and no cache held.
-    pub input: Sum,
-    /// What the model wrote, its reasoning included.
-    pub output: Sum,
-    /// What it read from a cache.
-    pub cache_read: Sum,
-    /// What it read and put into a cache.
-    pub cache_write: Sum,
-    /// The part of the output that is reasoning.
-    pub reasoning: Sum,
-    /// Everything: as the provider reports it, else the first four together.
-    pub total: Sum,
-}
-
-impl Tokens {
-    /// Counts other tokens in.
-    pub fn add(&mut self, other: &Tokens) {
-        self.input = self.input.plus(other.input);
-        self.output = self.output.plus(other.output);
-        self.cache_read = self.cache_read.plus(other.cache_read);
-        self.cache_write = self.cache_write.plus(other.cache_write);
-        self.reasoning = self.reasoning.plus(other.reasoning);
-        self.total = self.total.plus(other.total);
-    }
-}
+pub use super::usage_report::{Sum, Tokens};
 
 /// The model that answered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -174,22 +108,13 @@ struct Turn {
 /// The newest step.
 #[derive(Debug)]
 struct Step {
-    /// The numbers of the turn and the step.
-    pair: (Option<u64>, Option<u64>),
+    pair: TurnStep,
     time: i64,
     route: Option<Route>,
     /// The reports of attempts that a retry followed.
     settled: Option<Report>,
     /// The report that a next one would take the place of.
     newest: Option<Report>,
-}
-
-/// What a usage report says.
-#[derive(Clone, Copy, Debug)]
-struct Report {
-    tokens: Tokens,
-    /// Whether input and output are there, and no number is out of the question.
-    is_whole: bool,
 }
 
 /// Numbers that are no count of tokens: the first, and how many follow.
@@ -205,7 +130,7 @@ impl TokenUsageFold {
     pub fn new(header: &Header, inherited: Inherited) -> TokenUsageFold {
         TokenUsageFold {
             cut: Cut::of(header, inherited),
-            retries_add: header.version >= 2,
+            retries_add: retries_add(header.version),
             route: None,
             turn: None,
             step: None,
@@ -249,28 +174,23 @@ impl TokenUsageFold {
                 self.step(event, sink);
             }
             "llm/retry-started" if self.retries_add => {
-                let pair = pair_of(event.data());
+                let pair = turn_step(event.data());
                 if let Some(step) = self.step.as_mut().filter(|step| step.pair == pair) {
                     step.settle_attempt();
                 }
             }
-            "assistant/chunk" => {
-                let chunk = event.data().get("chunk").filter(|chunk| is(*chunk, "usage"));
-                self.report(event, chunk.and_then(|chunk| chunk.get("usage")), None, sink);
-            }
+            "assistant/chunk" | "assistant/attempt" => self.report(event, None, sink),
             "assistant/message" => {
-                let data = event.data();
-                let route = data.get("message").and_then(|message| message.get("source")).and_then(route_of);
-                self.report(event, data.get("usage").or_else(|| streamed_usage(data)), route, sink);
+                let source = event.data().get("message").and_then(|message| message.get("source"));
+                self.report(event, source.and_then(route_of), sink);
             }
-            "assistant/attempt" => self.report(event, streamed_usage(event.data()), None, sink),
             _ => {}
         }
     }
 
     /// The step an event belongs to, which from here on is the newest.
     fn step(&mut self, event: &Event<'_>, sink: &mut PartSink<'_>) -> &mut Step {
-        let pair = pair_of(event.data());
+        let pair = turn_step(event.data());
         if self.step.as_ref().is_none_or(|step| step.pair != pair) {
             self.settle_step(sink);
         }
@@ -278,8 +198,9 @@ impl TokenUsageFold {
     }
 
     /// Takes in what a step says of itself, and the report in it if there is one.
-    fn report(&mut self, event: &Event<'_>, usage: Option<View<'_>>, route: Option<Route>, sink: &mut PartSink<'_>) {
-        let report = usage.filter(|usage| usage.kind() != Kind::Null).map(|usage| self.read(event.seq, usage));
+    fn report(&mut self, event: &Event<'_>, route: Option<Route>, sink: &mut PartSink<'_>) {
+        let report =
+            usage_of(event).map(|usage| Report::read(usage, |name, value| self.remember_bad(event.seq, name, value)));
         let newest_route = route.or_else(|| self.route.clone());
         let step = self.step(event, sink);
         if let Some(report) = report {
@@ -287,35 +208,6 @@ impl TokenUsageFold {
             step.time = event.time;
             step.route = newest_route;
         }
-    }
-
-    /// Reads a report. A number that is none of tokens is left out and remembered.
-    fn read(&mut self, seq: u64, usage: View<'_>) -> Report {
-        let mut has_bad = false;
-        let mut number = |name: &str| match usage.get(name).filter(|value| value.kind() != Kind::Null) {
-            None => Sum::Unknown,
-            Some(value) => value.count().map_or_else(
-                || {
-                    has_bad = true;
-                    self.remember_bad(seq, name, value);
-                    Sum::Unknown
-                },
-                Sum::Known,
-            ),
-        };
-        let mut tokens = Tokens {
-            input: number("inputTokens"),
-            output: number("outputTokens"),
-            cache_read: number("cacheReadTokens"),
-            cache_write: number("cacheWriteTokens"),
-            reasoning: number("reasoningTokens"),
-            total: number("totalTokens"),
-        };
-        let is_whole = !has_bad && tokens.input != Sum::Unknown && tokens.output != Sum::Unknown;
-        if tokens.total == Sum::Unknown && is_whole {
-            tokens.total = tokens.input.plus(tokens.output).plus(tokens.cache_read).plus(tokens.cache_write);
-        }
-        Report { tokens, is_whole }
     }
 
     fn remember_bad(&mut self, seq: u64, name: &str, value: View<'_>) {
@@ -398,22 +290,8 @@ impl Step {
     }
 }
 
-fn pair_of(data: View<'_>) -> (Option<u64>, Option<u64>) {
-    (data.get("turn").and_then(View::count), data.get("step").and_then(View::count))
-}
-
-fn is(value: View<'_>, kind: &str) -> bool {
-    value.get("type").is_some_and(|found| found.is_string(kind))
-}
-
 /// The provider and the model that an object names.
 fn route_of(object: View<'_>) -> Option<Route> {
     let named = |key| object.get(key).and_then(View::string).filter(|name| !name.is_empty()).map(JsStr::into_owned);
     Some(Route { provider: named("provider")?, model: named("model")? })
-}
-
-/// The usage in the last chunk that has one, of the stream a message or an attempt carries (v2 and later).
-fn streamed_usage(data: View<'_>) -> Option<View<'_>> {
-    let chunks = data.get("stream")?.elements().filter(|record| is(*record, "chunk"));
-    chunks.filter_map(|record| record.get("chunk")).filter(|chunk| is(*chunk, "usage")).last()?.get("usage")
 }

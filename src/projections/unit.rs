@@ -16,6 +16,9 @@ pub enum Change {
     Some,
 }
 
+/// The types of a unit that looks at every event.
+pub const EVERY_EVENT: &[&str] = &["*"];
+
 /// A value folded from a log: its state, how an event changes it, and what the outside sees of it
 /// (seed 003, the contract of a projection unit).
 ///
@@ -27,7 +30,7 @@ pub trait Unit: Serialize + DeserializeOwned + Send + Sized + 'static {
     const KEY: &'static str;
     /// The version of its state.
     const VERSION: u32;
-    /// The types of the events it looks at. It never sees another.
+    /// The types of the events it looks at, or [`EVERY_EVENT`]. It never sees another.
     const EVENTS: &'static [&'static str];
 
     /// The state before the first event.

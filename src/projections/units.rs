@@ -14,6 +14,10 @@ macro_rules! units {
 
 units! {
     title::Title,
+    token_usage::TokenUsage,
+    context_pressure::ContextPressure,
+    context_breakdown::ContextBreakdown,
+    session_stats::SessionStats,
     session_list_metadata::SessionListMetadata,
     todos::Todos,
     goal::Goal,
@@ -23,6 +27,11 @@ units! {
     inbox::Inbox,
     user_questions::UserQuestions,
     agent_preset::AgentPreset,
+    subagent_timing::SubagentTiming,
+    turn_outline::TurnOutline,
+    model_selection::ModelSelection,
+    working_directory::WorkingDirectory,
+    permissions::Permissions,
 }
 
 /// All units.
