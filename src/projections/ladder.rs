@@ -145,7 +145,8 @@ fn tail<'r>(
 ) -> Result<Option<Derived<'r>>, Failure> {
     let Some(floor) = entry.checkpoint.restore_floor(registry) else { return Ok(None) };
     // The floor is an event that every unit has seen; its log is known again by the anchor behind it.
-    let before_floor = entry.cuts.iter().filter(|cut| cut.events <= floor + 1);
+    let is_reachable = |cut: &&Cut| cut.events <= floor + 1 && cut.revision.is_of_file_of(&revision);
+    let before_floor = entry.cuts.iter().filter(is_reachable);
     let Some(cut) = before_floor.max_by_key(|cut| cut.events) else { return Ok(None) };
     let Some(anchor) = &cut.anchor else { return Ok(None) };
     let Ok(mut fold) = Fold::restore(registry, &record.stored.header, &entry.checkpoint, cut.events) else {

@@ -22,6 +22,11 @@ impl Revision {
         ])
     }
 
+    /// Whether both are of the same file, or of the same database.
+    pub fn is_of_file_of(&self, other: &Revision) -> bool {
+        self.0[..2] == other.0[..2]
+    }
+
     /// The revision of a file, as far as this system tells.
     #[cfg(not(unix))]
     pub fn of_file(metadata: &Metadata) -> Revision {

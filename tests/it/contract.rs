@@ -16,7 +16,7 @@ fn home() -> Sandbox {
 }
 
 /// Every command that prints a document, the document's name, and its members beside `schema`.
-const DOCUMENTS: [(&[&str], &str, &[&str]); 16] = [
+const DOCUMENTS: [(&[&str], &str, &[&str]); 17] = [
     (&["uri", "encode", "a"], "uri.encode", &["uris"]),
     (&["uri", "decode", "dsh-session:ImEi"], "uri.decode", &["sessions"]),
     (&["uri", "mention", "a"], "uri.mention", &["mentions"]),
@@ -49,6 +49,7 @@ const DOCUMENTS: [(&[&str], &str, &[&str]); 16] = [
     ),
     (&["sessions", "check"], "sessions.check", &["dshLists", "problems", "sessions"]),
     (&["sessions", "path"], "sessions.path", &["paths"]),
+    (&["sessions", "projections", "s1"], "sessions.projections", &["asOfSeq", "session", "values"]),
     (&["sessions", "usage"], "sessions.usage", &["by", "includesInherited", "notes", "rows", "total"]),
 ];
 
@@ -108,7 +109,7 @@ fn sessions_have_the_same_members_everywhere() {
         assert_eq!(document["session"], list["sessions"][0], "{command:?}");
     }
     let long = sandbox.run(&["sessions", "list", "--long", "--json"]).success().json();
-    let more = ["endState", "health", "lastPromptAt", "title", "titleSource", "turns"];
+    let more = ["endState", "health", "lastActivityAt", "lastPromptAt", "title", "titleSource", "tokens", "turns"];
     let mut all: Vec<&str> = plain.into_iter().chain(more).collect();
     all.sort_unstable();
     assert_eq!(members(&long["sessions"][0]), all);
@@ -122,7 +123,7 @@ fn records_are_the_members_of_the_document_one_a_line() {
         let document = sandbox.run(&[command, &["--json"]].concat()).success().json();
         let list = match name {
             // These are one record each.
-            "uri.parse" | "sessions.latest" | "sessions.trace" | "sessions.status" => {
+            "uri.parse" | "sessions.latest" | "sessions.trace" | "sessions.status" | "sessions.projections" => {
                 assert_eq!(records.len(), 1, "{command:?}");
                 continue;
             }

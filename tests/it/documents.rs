@@ -5,6 +5,7 @@ use crate::support::{Outcome, Sandbox, turn, write_log};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 
 /// A member that must be there and may be null. (An `Option` alone may also be left out.)
@@ -64,7 +65,9 @@ mirror! {
         #[serde(deserialize_with = "present")] title: Option<String>,
         #[serde(deserialize_with = "present")] title_source: Option<String>,
         #[serde(deserialize_with = "present")] turns: Option<u64>,
+        #[serde(deserialize_with = "present")] tokens: Option<u64>,
         #[serde(deserialize_with = "present")] last_prompt_at: Option<i64>,
+        #[serde(deserialize_with = "present")] last_activity_at: Option<i64>,
         #[serde(deserialize_with = "present")] end_state: Option<String>,
         health: String,
         cwd_exists: Option<bool>,
@@ -220,6 +223,14 @@ mirror! {
         #[serde(deserialize_with = "present")] total_tokens: Option<u64>,
         complete: bool,
     }
+    Projections {
+        schema: String,
+        session: Session,
+        #[serde(deserialize_with = "present")] as_of_seq: Option<i64>,
+        #[serde(deserialize_with = "present")] values: Option<BTreeMap<String, Value>>,
+        units: Option<BTreeMap<String, ProjectionUnit>>,
+    }
+    ProjectionUnit { ver: u32, seq: i64, state: Value, view: Value, }
     Paths { schema: String, paths: Vec<PathOf>, }
     PathOf { session_id: String, path: String, }
     Prepared { schema: String, content: Vec<Text>, additional_context: Option<Context>, report: Vec<Report>, }
@@ -413,6 +424,36 @@ fn how_sessions_stand_and_where_they_come_from() {
     }
     let none: Latest = read(&Sandbox::new().run(&["sessions", "latest", "--json"]).exits(1));
     assert!(none.session.is_none());
+}
+
+#[test]
+fn what_is_derived() {
+    let mut derived = 0;
+    for home in homes() {
+        let paths: Paths = read(&home.run(&["sessions", "path", "--json"]).success());
+        for PathOf { session_id: id, .. } in &paths.paths {
+            let unknown: Projections =
+                read(&home.run(&["sessions", "projections", "--cached", "--json", "--id", id]).success());
+            assert!(unknown.values.is_none() && unknown.as_of_seq.is_none());
+            let outcome = home.run(&["sessions", "projections", "--state", "--json", "--id", id]);
+            if outcome.status != Some(0) {
+                continue;
+            }
+            derived += 1;
+            let whole: Projections = read(&outcome);
+            let (values, units) = (whole.values.unwrap(), whole.units.unwrap());
+            assert!(values.iter().all(|(key, view)| units[key].view == *view && units[key].ver > 0));
+            assert!(units.values().all(|unit| Some(unit.seq) == whole.as_of_seq));
+            let one: Projections =
+                read(&home.run(&["sessions", "projections", "--json", "--id", id, "title"]).success());
+            assert_eq!(
+                one.values.unwrap().into_iter().collect::<Vec<_>>(),
+                [("title".to_owned(), values["title"].clone())]
+            );
+            assert!(one.units.is_none());
+        }
+    }
+    assert!(derived > 5, "{derived}");
 }
 
 #[test]

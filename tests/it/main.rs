@@ -8,6 +8,7 @@ mod documents;
 mod golden;
 mod hostile;
 mod index;
+mod ladder;
 mod layering;
 mod prepare;
 mod projections;

@@ -7,6 +7,7 @@ use crate::model::js_string::JsString;
 use crate::model::problem::{Problem, ProblemKind};
 use crate::output::documents::list::{Field, ListDocument, Listed, Long};
 use crate::projections::listing::{self, Facts};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::cmp::Reverse;
 
@@ -25,11 +26,16 @@ pub struct ListArgs {
     #[arg(short, long)]
     long: bool,
     /// Only these members of each session, in this order
-    #[arg(long, value_name = "FIELD,…", value_enum, value_delimiter = ',', conflicts_with = "long")]
+    #[arg(long, value_name = "FIELD,…", value_parser = field(), value_delimiter = ',', conflicts_with = "long")]
     fields: Vec<Field>,
     /// What comes first: the newest, the last active, the one with most tokens, or by title
     #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
     sort: Sort,
+}
+
+fn field() -> impl TypedValueParser<Value = Field> {
+    let named = |name: String| Field::ALL.into_iter().find(|field| field.name() == name).expect("it is one of these");
+    PossibleValuesParser::new(Field::ALL.map(Field::name)).map(named)
 }
 
 /// An order of sessions.

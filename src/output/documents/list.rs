@@ -33,52 +33,65 @@ pub struct Long {
 }
 
 /// What can be shown of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// Its id
-    #[value(name = "sessionId", alias = "id")]
+    /// Its id.
     SessionId,
-    /// When it was created
-    #[value(name = "createdAt", alias = "created")]
+    /// When it was created.
     CreatedAt,
-    /// The working directory it was created in
+    /// The working directory it was created in.
     Cwd,
-    /// The session it was forked from, or whose agent started it
-    #[value(name = "parentSession", alias = "parent")]
+    /// The session it was forked from, or whose agent started it.
     ParentSession,
-    /// `subagent`, if another session's agent started it
+    /// `subagent`, if another session's agent started it.
     Origin,
-    /// The format generation of its log
-    #[value(name = "formatVersion", alias = "version")]
+    /// The format generation of its log.
     FormatVersion,
-    /// How its log is encoded
+    /// How its log is encoded.
     Encoding,
-    /// Where its log lies
+    /// Where its log lies.
     Path,
-    /// The size of its log
+    /// The size of its log.
     Bytes,
-    /// Whether a dsh holds it open
+    /// Whether a dsh holds it open.
     Live,
-    /// Its title
+    /// Its title.
     Title,
-    /// How many turns it has
+    /// How many turns it has.
     Turns,
-    /// How many tokens its requests used
+    /// How many tokens its requests used.
     Tokens,
-    /// When the person last wrote
-    #[value(name = "lastPromptAt")]
+    /// When the person last wrote.
     LastPromptAt,
-    /// When its last event was recorded
-    #[value(name = "lastActivityAt", alias = "activity")]
+    /// When its last event was recorded.
     LastActivityAt,
-    /// How its last turn ended
-    #[value(name = "endState", alias = "end")]
+    /// How its last turn ended.
     EndState,
-    /// `ok`, or the kind of its gravest problem
+    /// `ok`, or the kind of its gravest problem.
     Health,
 }
 
 impl Field {
+    /// Every field.
+    pub const ALL: [Field; 17] = [
+        Field::SessionId,
+        Field::CreatedAt,
+        Field::Cwd,
+        Field::ParentSession,
+        Field::Origin,
+        Field::FormatVersion,
+        Field::Encoding,
+        Field::Path,
+        Field::Bytes,
+        Field::Live,
+        Field::Title,
+        Field::Turns,
+        Field::Tokens,
+        Field::LastPromptAt,
+        Field::LastActivityAt,
+        Field::EndState,
+        Field::Health,
+    ];
     /// The columns of a listing.
     pub const SHORT: [Field; 4] = [Field::SessionId, Field::CreatedAt, Field::FormatVersion, Field::Cwd];
     /// Those for people.
@@ -96,6 +109,11 @@ impl Field {
         Field::Title,
         Field::Cwd,
     ];
+
+    /// The name of the member it is in the document.
+    pub fn name(self) -> &'static str {
+        self.names().0
+    }
 
     /// Whether the log must be read for it.
     pub fn is_derived(self) -> bool {
@@ -234,7 +252,7 @@ fn only(session: &SessionDocument, members: &[Field]) -> RawJson {
     let text = serde_json::to_string(session).expect("a session's facts are JSON");
     let facts = parse(&text).expect("what was written is JSON");
     let member = |field: &Field| {
-        let (name, _, _) = field.names();
+        let name = field.name();
         format!("\"{name}\":{}", facts.get(name).map_or("null", |value| value.text()))
     };
     RawJson(format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(",")))
