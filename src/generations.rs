@@ -6,6 +6,7 @@
 //! generation: 0.1.0 for v0, 0.1.5 for v3, 0.2.1 for v4, and the released codecs for v1 and v2
 //! (formats.md §2–§6).
 
+pub mod encode;
 mod envelope;
 mod event_types;
 mod fold;
