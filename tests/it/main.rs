@@ -1,5 +1,6 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
+mod append;
 mod cases;
 mod contract;
 mod corpora;
@@ -9,7 +10,9 @@ mod golden;
 mod hostile;
 mod index;
 mod layering;
+mod logs;
 mod prepare;
+mod publish;
 mod query;
 mod query_cases;
 mod read_only;

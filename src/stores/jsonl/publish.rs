@@ -1,18 +1,17 @@
 //! Making a new session: a v0 log, which every dsh from 0.1.0 to 0.2.1 reads and migrates (formats.md
 //! §5.4, §11.3; oracle README, "Findings").
 //!
-//! The log is written beside its place under another name, read back, and then linked into place, which
-//! fails if something is there. So a session appears whole or not at all. What a failure leaves is cleaned
-//! up; what a crash leaves is a temporary file that no dsh looks at, and another try with the same id
-//! removes it.
+//! The log is written beside its place under another name, read back, and then given its own, which fails
+//! if something is there. So a session appears whole or not at all. What a failure leaves is cleaned up;
+//! what a crash leaves is a temporary file that no dsh looks at, and another try with the same id removes
+//! it.
 //!
-//! The steps an observer is told of are `directory` and `parent-sync` for each directory that is made,
-//! `temp-remove` for what a crash left, then `temp-create`, `temp-write`, `temp-sync`, `link`,
-//! `directory-sync`, `temp-remove`.
+//! The steps an observer is told of are `directory` and `parent-sync` for each directory that is made, then
+//! `temp-create`, `temp-write`, `temp-sync`, `publish`, `directory-sync`.
 
 use super::batch;
 use super::discover::holds_log;
-use super::layout::{LogName, encode_segment, project_key};
+use super::layout::{LogName, encode_segment, is_temporary, project_key};
 use super::log_state::{LogState, hexadecimal};
 use super::scan;
 use super::write_fault::WriteFault;
@@ -23,7 +22,7 @@ use crate::stores::steps::{Steps, take};
 use crate::stores::{Encoding, Identity, StoredSession};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -178,7 +177,7 @@ fn is_directory(path: &Path, is_root: bool) -> Result<bool, PublishError> {
     }
 }
 
-/// Writes the log under another name, reads it back, and links it into place.
+/// Writes the log under another name, reads it back, and gives it its own.
 fn write_log(
     directory: &Path,
     session: &NewSession,
@@ -186,60 +185,51 @@ fn write_log(
     events: &[NewEvent<'_>],
     steps: &mut dyn Steps,
 ) -> Result<Published, PublishError> {
-    let path = directory.join(LogName { version: 0, encoding }.file_name());
-    // Named after the session, so that another try finds what a crash left of the first.
-    let digest = hexadecimal(&Sha256::digest(session.id.as_bytes()));
-    let temporary = path.with_added_extension(format!("{}.tmp", &digest[..12]));
-    let fault = |error| PublishError::Write(WriteFault::new(&temporary, error));
+    let name = LogName { version: Generation::V0.version(), encoding }.file_name();
+    let path = directory.join(&name);
+    let fault = |error| PublishError::Write(WriteFault::new(&path, error));
     let time = i64::try_from(session.created_at).map_err(|_| PublishError::InvalidHeader)?;
     let rows: Vec<String> =
         events.iter().zip(0..).map(|(event, seq)| event_row(Generation::V0, seq, time, event)).collect();
     let mut bytes = batch::encode(encoding, &[header_row(session)]).map_err(fault)?;
     bytes.extend(batch::encode(encoding, &rows).map_err(fault)?);
-    if fs::symlink_metadata(&temporary).is_ok() {
-        take(steps, "temp-remove", || fs::remove_file(&temporary)).map_err(fault)?;
+    let prefix = format!("{name}.");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".tmp").rand_bytes(12);
+    // Only its owner may read it, and when it goes out of scope it is removed.
+    let mut file = take(steps, "temp-create", || builder.tempfile_in(directory)).map_err(fault)?;
+    take(steps, "temp-write", || file.write_all(&bytes)).map_err(fault)?;
+    take(steps, "temp-sync", || file.as_file().sync_all()).map_err(fault)?;
+    read_back(file.path(), session, encoding, events.len())?;
+    let mut is_there = false;
+    let named = take(steps, "publish", || {
+        file.persist_noclobber(&path).map_err(|error| error.error)?;
+        is_there = true;
+        Ok(())
+    });
+    if let Err(error) = named.and_then(|()| take(steps, "directory-sync", || sync_directory(directory))) {
+        if is_there {
+            let _ = fs::remove_file(&path);
+        } else if path.exists() {
+            return Err(PublishError::Exists(directory.to_owned()));
+        }
+        return Err(fault(error));
     }
-    let written = take(steps, "temp-create", || create(&temporary))
-        .and_then(|mut file| {
-            take(steps, "temp-write", || file.write_all(&bytes))?;
-            take(steps, "temp-sync", || file.sync_all())
-        })
-        .map_err(fault)
-        .and_then(|()| read_back(&temporary, session, encoding, events.len()))
-        .and_then(|()| link(&temporary, &path, steps));
-    let removed = match written {
-        Ok(()) => take(steps, "temp-remove", || fs::remove_file(&temporary)),
-        Err(_) => fs::remove_file(&temporary),
-    };
-    written?;
-    // The session is there, whatever becomes of its other name.
-    let _ = removed;
+    sweep(directory, &prefix);
     let sha256 = hexadecimal(&Sha256::digest(&bytes));
     Ok(Published { path, state: LogState { bytes: bytes.len() as u64, sha256 } })
 }
 
-/// Gives the log its name and makes that last. On failure it has none.
-fn link(temporary: &Path, path: &Path, steps: &mut dyn Steps) -> Result<(), PublishError> {
-    let directory = path.parent().unwrap_or(path);
-    let linked = take(steps, "link", || fs::hard_link(temporary, path))
-        .and_then(|()| take(steps, "directory-sync", || sync_directory(directory)));
-    linked.map_err(|error| {
-        if error.kind() == ErrorKind::AlreadyExists {
-            return PublishError::Exists(directory.to_owned());
+/// Removes what crashes left of earlier tries. Whoever is still at work on another log of this name has
+/// come too late.
+fn sweep(directory: &Path, prefix: &str) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(prefix) && is_temporary(name)) {
+            let _ = fs::remove_file(entry.path());
         }
-        // The name may have been given and the failure come after.
-        let _ = fs::remove_file(path);
-        PublishError::Write(WriteFault::new(path, error))
-    })
-}
-
-/// Makes a file only its owner may read.
-fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    }
 }
 
 fn sync_directory(path: &Path) -> io::Result<()> {
