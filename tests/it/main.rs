@@ -18,6 +18,7 @@ mod query_cases;
 mod read_only;
 mod readme;
 mod reference;
+mod resume;
 mod search;
 mod sessions;
 mod support;
