@@ -1,5 +1,7 @@
 //! Appending a message to somebody else's session.
 
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
+
 use crate::logs::{
     Blind, ById, FailAt, KINDS, Kind, NOW, Record, StopAt, contents, notice, offline, read, session, store,
 };
@@ -618,6 +620,27 @@ fn a_lock_that_is_no_file_keeps_nobody_waiting() {
     drop(sandbox);
 }
 
+#[test]
+fn what_may_not_be_written_is_left_alone() {
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for (log, directory) in [(0o400, 0o700), (0o400, 0o500), (0o600, 0o500)] {
+        let (sandbox, store, path) = closed(V4);
+        let parent = path.parent().unwrap();
+        set(&path, log);
+        set(parent, directory);
+        let before = contents(&sandbox.sessions());
+        if OpenOptions::new().append(true).open(&path).is_ok() && log == 0o400 {
+            eprintln!("skipped: this user may write to files that nobody may write to");
+            set(parent, 0o700);
+            return;
+        }
+        let error = add(&store, &offline(&notice(1))).unwrap_err();
+        assert!(matches!(&error, AppendError::Write(fault) if fault.kind == WriteFaultKind::NotPermitted), "{error}");
+        assert_eq!(contents(&sandbox.sessions()), before);
+        set(parent, 0o700);
+    }
+}
+
 /// What a child of this test is told, in variables of its environment.
 const STORE: &str = "DSHKIT_TEST_STORE";
 const NUMBER: &str = "DSHKIT_TEST_NUMBER";
@@ -630,7 +653,6 @@ fn told(name: &str) -> Option<String> {
 }
 
 /// This test binary, to be run as another process that appends to session `a` of a store.
-#[expect(clippy::disallowed_methods, reason = "only the environment knows where this binary is")]
 fn child(root: &Path, number: u32) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "append::appends_as_told"]).env(STORE, root).env(NUMBER, number.to_string());

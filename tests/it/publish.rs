@@ -246,7 +246,6 @@ fn publishes_as_told() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "only the environment knows where this binary is")]
 fn a_process_killed_at_any_step_leaves_a_whole_session_or_none() {
     let mut kills = 0;
     loop {

@@ -356,8 +356,10 @@ pub(super) fn append(
     steps: &mut dyn Steps,
 ) -> Result<Outcome, AppendError> {
     let directory = directory_of(session)?;
-    if let Examined::Present(seq) = examine(root, &directory, addition, look, Holder::Unknown)? {
-        return Ok(Outcome::Present { seq });
+    match examine(root, &directory, addition, look, Holder::Unknown)? {
+        Examined::Present(seq) => return Ok(Outcome::Present { seq }),
+        // A log that we may not write to needs no lock file beside it.
+        Examined::Ready(ready) => drop(open_log(&ready.session.path).map_err(|error| refused_write(&ready, error))?),
     }
     let _lease = Lease::take(&directory, steps).map_err(|error| match error {
         LeaseError::Held => AppendError::Held,
@@ -562,15 +564,23 @@ fn assure(addition: &Addition<'_>, path: &Path, revision: Revision) -> Result<()
     }
 }
 
+fn open_log(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).open(path)
+}
+
+fn refused_write(ready: &Ready, error: io::Error) -> AppendError {
+    AppendError::Write(WriteFault::new(&ready.session.path, error))
+}
+
 /// Writes the event behind the last and reads it back.
 fn write(ready: &Ready, message: &PluginMessage, steps: &mut dyn Steps) -> Result<Appended, AppendError> {
     let path = &ready.session.path;
     let fault = |error| WriteFault::new(path, error);
+    let failed = |error| refused_write(ready, error);
     let row = event_row(ready.generation, ready.seq, ready.time, &NewEvent::Message(message));
-    let bytes = batch::encode(ready.session.encoding, &[row]).map_err(fault).map_err(AppendError::Write)?;
-    let open = || OpenOptions::new().append(true).open(path);
-    let mut file = take(steps, "log-open", open).map_err(fault).map_err(AppendError::Write)?;
-    let metadata = file.metadata().map_err(fault).map_err(AppendError::Write)?;
+    let bytes = batch::encode(ready.session.encoding, &[row]).map_err(failed)?;
+    let mut file = take(steps, "log-open", || open_log(path)).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
     if Revision::of_file(&metadata) != ready.revision {
         return Err(AppendError::Moving);
     }

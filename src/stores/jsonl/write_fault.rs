@@ -51,3 +51,26 @@ impl std::error::Error for WriteFault {
         Some(&self.source)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kinds_are_those_of_the_system() {
+        let kind = |number| WriteFault::new(Path::new("log"), io::Error::from_raw_os_error(number)).kind;
+        // EROFS, EACCES, EPERM, ENOSPC, EDQUOT, EFBIG, EIO as Linux numbers them.
+        let expected = [
+            (30, WriteFaultKind::ReadOnly),
+            (13, WriteFaultKind::NotPermitted),
+            (1, WriteFaultKind::NotPermitted),
+            (28, WriteFaultKind::Full),
+            (122, WriteFaultKind::Full),
+            (27, WriteFaultKind::Full),
+            (5, WriteFaultKind::Other),
+        ];
+        if cfg!(target_os = "linux") {
+            assert_eq!(expected.map(|(number, _)| kind(number)), expected.map(|(_, kind)| kind));
+        }
+    }
+}
