@@ -1,4 +1,5 @@
-//! The format generations of the session log: one file each, from wire text to [`crate::model`].
+//! The format generations of the session log: one file each, from wire text to [`crate::model`], and for
+//! the few events that are written, [`encode`]d back.
 //!
 //! A log is a header line and one row a line. What a generation decides is which rows it takes, what an
 //! event must look like, and when a log as a whole is refused; the file it stands in, and how that is
@@ -6,6 +7,7 @@
 //! generation: 0.1.0 for v0, 0.1.5 for v3, 0.2.1 for v4, and the released codecs for v1 and v2
 //! (formats.md §2–§6).
 
+pub mod encode;
 mod envelope;
 mod event_types;
 mod fold;

@@ -3,6 +3,7 @@
 //! Everything here is pure. No file is opened, no clock is read, and no type derives `Serialize`:
 //! what scripts parse is written down in [`crate::output`], so a change here can never change it.
 
+pub mod acceptance;
 pub mod closers;
 pub mod collation;
 pub mod event;

@@ -6,6 +6,7 @@
 pub mod jsonl;
 pub mod revision;
 pub mod sqlite;
+pub mod steps;
 
 use crate::generations::{Before, Finished, Item, Mode};
 use crate::model::header::Header;

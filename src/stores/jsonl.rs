@@ -1,5 +1,7 @@
 //! Sessions as files: `<root>/<project>/<session>/session[.vN].jsonl[.zstd]` (formats.md §1, §5).
 
+mod append;
+mod batch;
 mod blocks;
 mod discover;
 mod dsh_listing;
@@ -8,11 +10,21 @@ mod head;
 pub mod layout;
 pub mod lease;
 mod lines;
+mod log_state;
+mod publish;
 mod scan;
 mod tail;
+mod write_fault;
+
+pub use append::{Addition, AppendError, Appended, Assurance, Look, Outcome, STILL_FOR, Verdict};
+pub use log_state::LogState;
+pub use publish::{PublishError, Published};
+pub use write_fault::{WriteFault, WriteFaultKind};
 
 use super::revision::Revision;
-use super::{Anchor, BlockTest, EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
+use super::steps::Steps;
+use super::{Anchor, BlockTest, Encoding, EventSink, Listing, LogSummary, ReadError, Store, StoredSession};
+use crate::generations::encode::{NewEvent, NewSession};
 use crate::generations::{Before, Mode};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +43,52 @@ impl JsonlStore {
     /// The directory.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Appends one message to a session of this store: to the newest log its directory holds by then, as
+    /// the last event and the last node of the surface. `look` sees the log first, once without the
+    /// session's lock and once with it. Does not wait for the lock; a caller that wants to calls again.
+    ///
+    /// # Errors
+    /// Nothing was appended; the log has the bytes it had, except as [`AppendError::NotUndone`] says.
+    pub fn append(
+        &self,
+        session: &StoredSession,
+        addition: &Addition<'_>,
+        look: &mut dyn Look,
+        steps: &mut dyn Steps,
+    ) -> Result<Outcome, AppendError> {
+        append::append(&self.root, session, addition, look, steps)
+    }
+
+    /// Says what [`JsonlStore::append`] would do, and changes nothing. `None`: it would append; a seq: what
+    /// was to be appended is there.
+    ///
+    /// # Errors
+    /// It would append nothing.
+    pub fn check_append(
+        &self,
+        session: &StoredSession,
+        addition: &Addition<'_>,
+        look: &mut dyn Look,
+    ) -> Result<Option<u64>, AppendError> {
+        append::check(&self.root, session, addition, look)
+    }
+
+    /// Makes a new session in this store with these events, all of the time of its creation. It appears
+    /// whole or not at all. The encoding is to be that of the store's other sessions: dsh gives up on a
+    /// store that holds both.
+    ///
+    /// # Errors
+    /// No session was made, and nothing is left.
+    pub fn publish(
+        &self,
+        session: &NewSession,
+        encoding: Encoding,
+        events: &[NewEvent<'_>],
+        steps: &mut dyn Steps,
+    ) -> Result<Published, PublishError> {
+        publish::publish(&self.root, session, encoding, events, steps)
     }
 }
 

@@ -8,6 +8,11 @@ use std::fs::Metadata;
 pub struct Revision(pub [i64; 5]);
 
 impl Revision {
+    /// When a file was modified last, in milliseconds since the epoch.
+    pub fn modified(self) -> i64 {
+        self.0[3].div_euclid(1_000_000)
+    }
+
     /// The revision of a file.
     #[cfg(unix)]
     pub fn of_file(metadata: &Metadata) -> Revision {

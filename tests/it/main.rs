@@ -1,5 +1,6 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
+mod append;
 mod cases;
 mod contract;
 mod corpora;
@@ -10,13 +11,16 @@ mod hostile;
 mod index;
 mod ladder;
 mod layering;
+mod logs;
 mod prepare;
 mod projections;
+mod publish;
 mod query;
 mod query_cases;
 mod read_only;
 mod readme;
 mod reference;
+mod resume;
 mod search;
 mod sessions;
 mod support;

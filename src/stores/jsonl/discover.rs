@@ -255,6 +255,68 @@ fn open(root: &Path, candidate: &Candidate, heads: &mut HeadReader) -> Found {
     found
 }
 
+/// A session directory as it is now, for a caller who knows where it is. `None` with the problems if it
+/// holds no session.
+pub(super) fn session_in(root: &Path, directory: &Path) -> Result<StoredSession, Vec<Problem>> {
+    let name = |path: Option<&Path>| path.and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
+    let (Some(project), Some(own)) = (name(directory.parent()), name(Some(directory))) else {
+        return Err(Vec::new());
+    };
+    let candidate = Candidate { project, directory: own, path: directory.to_owned() };
+    let found = open(root, &candidate, &mut HeadReader::new());
+    found.session.ok_or(found.problems)
+}
+
+/// What else in a root makes dsh refuse a session: a second directory with its name, or a log that lies in
+/// a project directory itself.
+pub(super) enum Rival {
+    /// Another directory of the same name, with a log in it.
+    Namesake(PathBuf),
+    /// A log in a project directory.
+    Flat(PathBuf),
+}
+
+/// Looks for it in every project directory.
+pub(super) fn rival(root: &Path, directory: &Path) -> io::Result<Option<Rival>> {
+    let Some(name) = directory.file_name() else { return Ok(None) };
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let project = entry.path();
+        for entry in fs::read_dir(&project)? {
+            let entry = entry?;
+            let own = entry.file_name().into_string().unwrap_or_default();
+            if entry.file_type()?.is_file() && (own.ends_with(".jsonl") || own.ends_with(".jsonl.zstd")) {
+                return Ok(Some(Rival::Flat(entry.path())));
+            }
+        }
+        let other = project.join(name);
+        if other != directory && holds_log(&other)? {
+            return Ok(Some(Rival::Namesake(other)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a directory, which need not exist, holds a log of any generation.
+pub(super) fn holds_log(directory: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        if entry?.file_name().to_str().is_some_and(|name| LogName::parse(name).is_some()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Opens what a link leads to, if that is a file.
 fn open_target(path: &Path) -> io::Result<File> {
     if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("not a file")) }

@@ -1,12 +1,73 @@
-//! Whether a dsh is writing to a session right now (formats.md §1.4, observed.md §3).
+//! Whether a dsh is writing to a session right now, and keeping it from that (formats.md §1.4,
+//! observed.md §3).
 //!
 //! dsh 0.1.5 and later hold an exclusive `flock` on `session.lock` while they may write. The file stays
 //! when they are gone, so its presence says nothing. To look without touching, the kernel's list of
-//! locks is read: even a moment of holding the lock would make a dsh that starts then fail.
+//! locks is read: even a moment of holding the lock would make a dsh that starts then fail. A writer
+//! takes the lock, and only when everything else allows it to write.
 
+use super::layout::LOCK;
+use crate::stores::steps::{Steps, take};
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
 use std::path::Path;
+
+/// How often a lock file that was replaced under our hands is tried, as often as dsh does.
+const TRIES: usize = 3;
+
+/// The right to write to a session, given back when dropped. The lock file stays, as dsh leaves it.
+pub(super) struct Lease {
+    _file: File,
+}
+
+/// Why there is no lease.
+#[derive(Debug)]
+pub(super) enum LeaseError {
+    /// Somebody else has it.
+    Held,
+    /// The lock file was another one each time we had locked it.
+    Replaced,
+    /// The lock file could not be opened or made.
+    Io(io::Error),
+    /// The file system has no such locks.
+    NoLocks(io::Error),
+}
+
+impl Lease {
+    /// Takes the lease of a session directory, without waiting.
+    pub(super) fn take(directory: &Path, steps: &mut dyn Steps) -> Result<Lease, LeaseError> {
+        let path = directory.join(LOCK);
+        if cfg!(not(unix)) {
+            // There dsh uses a named semaphore.
+            return Err(LeaseError::NoLocks(io::ErrorKind::Unsupported.into()));
+        }
+        for _ in 0..TRIES {
+            let file = take(steps, "lock-open", || open(&path)).map_err(LeaseError::Io)?;
+            match take(steps, "lock", || Ok(file.try_lock())).map_err(LeaseError::Io)? {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(LeaseError::Held),
+                Err(TryLockError::Error(error)) => return Err(LeaseError::NoLocks(error)),
+            }
+            let held = identity_of(&file.metadata().map_err(LeaseError::Io)?);
+            if held == identity(&path) {
+                return Ok(Lease { _file: file });
+            }
+        }
+        Err(LeaseError::Replaced)
+    }
+}
+
+/// Opens the lock file, which is made if it is missing. What is in it, if anything, stays.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    // Reading too, so that not even a pipe in its place could keep us waiting.
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("the lock is no file")) }
+}
 
 /// The files somebody holds an exclusive `flock` on, at one moment.
 pub struct HeldLocks {
@@ -53,15 +114,18 @@ fn make_device(major: u64, minor: u64) -> u64 {
     (minor & 0xFF) | (major & 0xFFF) << 8 | (minor & !0xFF) << 12 | (major & !0xFFF) << 32
 }
 
-#[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
+    identity_of(&fs::metadata(path).ok()?)
+}
+
+#[cfg(unix)]
+fn identity_of(metadata: &fs::Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    let metadata = fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity(_path: &Path) -> Option<(u64, u64)> {
+fn identity_of(_metadata: &fs::Metadata) -> Option<(u64, u64)> {
     None
 }
 
