@@ -100,3 +100,37 @@ fn json_units_without(object: View<'_>, key: &str) -> u64 {
 fn utf16_len(text: &str) -> u64 {
     text.chars().map(|c| c.len_utf16() as u64).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::json::parse;
+
+    fn estimate(message: &str) -> Option<u64> {
+        estimate_message(parse(message).unwrap(), 4)
+    }
+
+    #[test]
+    fn a_system_prompt_is_one_text() {
+        assert_eq!(estimate(r#"{"role":"system","content":[]}"#), Some(0));
+        let two = r#"{"role":"system","content":[{"type":"text","text":"123"},{"type":"text","text":"45"}]}"#;
+        assert_eq!(estimate(two), Some(2 + 4));
+        // `{"type":"x"}` has twelve code units.
+        assert_eq!(estimate(r#"{"role":"system","content":[{"type":"x"}]}"#), Some(3 + 4));
+    }
+
+    #[test]
+    fn an_image_weighs_the_same_whether_it_is_sent_or_not() {
+        // `{"type":"image"}` has 16 code units.
+        assert_eq!(estimate(r#"{"content":[{"type":"image"}]}"#), Some(4 + 4 + 4));
+        assert_eq!(estimate(r#"{"content":[{"type":"image","offloaded":true}]}"#), Some(4 + 4 + 4));
+    }
+
+    #[test]
+    fn what_is_no_message_has_no_weight_and_what_is_no_text_weighs_its_json() {
+        assert_eq!(estimate(r#"{"content":"text"}"#), None);
+        assert_eq!(estimate("7"), None);
+        // `{"type":"text"}` has 15 code units.
+        assert_eq!(estimate(r#"{"content":[{"type":"text"}]}"#), Some(4 + 4 + 4));
+    }
+}

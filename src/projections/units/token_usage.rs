@@ -100,3 +100,52 @@ impl Unit for TokenUsage {
         ]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::event::Envelope;
+    use crate::model::header::Seed;
+    use crate::model::js_string::JsStr;
+    use crate::model::json::{parse, write_value};
+
+    #[test]
+    fn what_is_no_number_of_tokens_is_not_summed() {
+        let header = Header {
+            version: 4,
+            id: JsStr::from("s"),
+            created_at: 0,
+            cwd: None,
+            parent_session: None,
+            seed: Seed::None,
+            is_subagent: false,
+            delegation_depth: None,
+            agent_preset: None,
+        };
+        let mut unit = TokenUsage::init(&header);
+        for (seq, usage) in [
+            r#"{"inputTokens":-1,"outputTokens":2,"cacheReadTokens":"3","cacheWriteTokens":4}"#,
+            r#"{"inputTokens":10,"outputTokens":0.5,"cacheReadTokens":null}"#,
+            "[]",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let text = format!(r#"{{"data":{{"turn":1,"step":{seq},"usage":{usage}}}}}"#);
+            let row = parse(&text).unwrap();
+            let envelope = Envelope {
+                seq: seq as u64,
+                time: 0,
+                kind: JsStr::from("assistant/message"),
+                surface_op: None,
+                source_event_seqs: None,
+                ignorable: false,
+            };
+            unit.apply(&Event::from_row(envelope, row, row.get("data").unwrap()));
+        }
+        let mut view = String::new();
+        write_value(&unit.view(), &mut view);
+        let sums = r#"{"uncachedInputTokens":10,"outputTokens":2,"cacheReadTokens":0,"cacheWriteTokens":4}"#;
+        assert_eq!(view, sums);
+    }
+}
