@@ -7,12 +7,12 @@
 //! counted. In v0 and v1 the retry's report takes the place of the failed attempt's too. Compactions and
 //! titles report usage as well, which dsh does not count.
 
-use super::inheritance::is_marker;
 use crate::model::event::Event;
 use crate::model::header::{Header, Seed};
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{Kind, View};
 use crate::model::problem::{Fault, ProblemKind};
+use crate::projections::inheritance::is_marker;
 
 /// The greatest whole number that JavaScript holds exactly; dsh tells no greater sum.
 const MAX_SUM: u64 = (1 << 53) - 1;
