@@ -241,7 +241,9 @@ fn views_after_each_event_are_those_of_dsh() {
                 for text in &events {
                     let event = event(text);
                     fold.apply(&event);
-                    let folded = fold.finish().unwrap();
+                    // Each step goes on from a kept state, which must be all there is to know.
+                    let checkpoint = fold.finish().unwrap().checkpoint();
+                    let folded = Fold::restore(&only, &header, &checkpoint, event.seq + 1).unwrap().finish().unwrap();
                     let view = shown(&folded.snapshot().views[0].1);
                     fold = folded.resume();
                     let step = steps.iter().find(|step| step["seq"] == event.seq);
@@ -323,9 +325,9 @@ fn states_are_restored_and_refused_as_by_dsh() {
         let state_at = |key: &str, through: usize| {
             let only = all.only(&[key]).unwrap();
             let mut fold = Fold::new(&only, header);
-            for text in log.iter().take(through) {
+            log.iter().take(through).for_each(|text| {
                 fold.apply(&event(text));
-            }
+            });
             let folded = fold.finish().unwrap();
             folded.checkpoint().rows().next().unwrap().1.state.clone()
         };
@@ -426,4 +428,291 @@ fn an_event_that_concerns_no_unit_changes_nothing() {
     let boundary = r#"{"type":"turn/start","seq":0,"time":1,"data":{"turn":1}}"#;
     assert_eq!(fold.apply(&event(boundary)), Change::None);
     assert_eq!(fold.finish().unwrap().as_of_seq(), Some(0));
+}
+
+// What follows the golden values do not cover: the expectations are those of the rules of dsh's own units,
+// which were also run over random events beside ours.
+
+/// A header of this generation.
+fn header_of(version: u64) -> Header {
+    header(&json!({ "version": version, "id": "s", "createdAt": 1 }))
+}
+
+/// The view of a unit after each of these events.
+fn views_of(key: &str, header: &Header, events: &[(&str, Value)]) -> Vec<Value> {
+    let registry = units::all().only(&[key]).unwrap();
+    let mut fold = Fold::new(&registry, header);
+    let mut views = Vec::new();
+    for (seq, (kind, data)) in events.iter().enumerate() {
+        let row = json!({ "type": kind, "seq": seq, "time": 1_000 + seq, "data": data }).to_string();
+        fold.apply(&event(&row));
+        let folded = fold.finish().unwrap();
+        views.push(shown(&folded.snapshot().views[0].1));
+        fold = folded.resume();
+    }
+    views
+}
+
+fn last_view_of(key: &str, header: &Header, events: &[(&str, Value)]) -> Value {
+    views_of(key, header, events).pop().unwrap()
+}
+
+fn timed_header() -> (&'static str, Value) {
+    let tool =
+        json!({ "name": "ask_user_question", "description": "", "parameters": { "properties": { "timeout": {} } } });
+    ("request/header", json!({ "header": { "config": {}, "tools": [tool] } }))
+}
+
+fn asked(call: &str, arguments: &str) -> (&'static str, Value) {
+    let data = json!({ "turn": 1, "step": 1, "callId": call, "name": "ask_user_question", "arguments": arguments });
+    ("tool/call", data)
+}
+
+fn answered(call: &str, text: &str) -> (&'static str, Value) {
+    let message = json!({ "role": "tool", "toolCallId": call, "content": [{ "type": "text", "text": text }] });
+    ("tool/result", json!({ "turn": 1, "step": 1, "message": message }))
+}
+
+const WHY: &str = r#"{"questions":[{"id":"q","question":"Why?","multi_select":true,"options":[{"label":"A","x":1}]}]}"#;
+const BECAUSE: &str = r#"{"answers":[{"id":"q","selected":["A"]}]}"#;
+
+/// The view of [`WHY`] asked by one call, and of nothing else.
+fn why(call: &str, state: &str) -> Value {
+    let question = json!({ "id": "q", "question": "Why?", "multiSelect": true, "options": [{ "label": "A" }] });
+    json!({ "active": [{ "callId": call, "questions": [question], "state": state }], "settled": [] })
+}
+
+#[test]
+fn a_question_waits_until_it_is_answered() {
+    let settled = json!([{ "callId": "c", "answers": [{ "id": "q", "selected": ["A"] }] }]);
+    let views = views_of(
+        "userQuestions",
+        &header_of(4),
+        &[
+            asked("c", WHY),
+            timed_header(),
+            asked("c", WHY),
+            answered("c", r#"{"pending":true}"#),
+            answered("c", BECAUSE),
+        ],
+    );
+    let none = json!({ "active": [], "settled": [] });
+    let expected =
+        [none.clone(), none, why("c", "open"), why("c", "continued"), json!({ "active": [], "settled": settled })];
+    assert_eq!(views, expected);
+}
+
+#[test]
+fn a_late_reply_settles_and_a_failure_drops() {
+    let reply = |text: &str| {
+        let source = json!({ "kind": "user-question-reply", "callId": "c" });
+        ("user/message", json!({ "role": "user", "content": [{ "type": "text", "text": text }], "source": source }))
+    };
+    let last = |event| last_view_of("userQuestions", &header_of(4), &[timed_header(), asked("c", WHY), event]);
+    let settled = |answers| json!({ "active": [], "settled": [{ "callId": "c", "answers": answers }] });
+    assert_eq!(last(reply(BECAUSE)), settled(json!([{ "id": "q", "selected": ["A"] }])));
+    assert_eq!(last(reply("no")), settled(json!([])));
+    assert_eq!(last(answered("c", "no")), json!({ "active": [], "settled": [] }));
+    assert_eq!(last(answered("d", BECAUSE)), why("c", "open"));
+    let (kind, mut failed) = answered("c", BECAUSE);
+    failed["error"] = json!({ "name": "E", "code": "X" });
+    assert_eq!(last((kind, failed.clone())), json!({ "active": [], "settled": [] }));
+    failed["error"]["code"] = json!("TOOL_OUTCOME_UNKNOWN");
+    assert_eq!(last((kind, failed)), why("c", "continued"));
+}
+
+#[test]
+fn a_question_of_a_program_counts_if_it_is_pending() {
+    let dispatch = |kind, name: &str, text: &str| {
+        let arguments: Value = serde_json::from_str(WHY).unwrap();
+        let content = json!([{ "type": "text", "text": text }]);
+        let data =
+            json!({ "subCallId": "p", "name": name, "arguments": arguments, "isError": false, "content": content });
+        last_view_of("userQuestions", &header_of(4), &[(kind, data)])
+    };
+    let pending = r#"{"pending":true}"#;
+    assert_eq!(dispatch("tool/ptc-dispatch", "ask_user_question", pending), why("p", "continued"));
+    assert_eq!(dispatch("tool/code-dispatch", "ask_user_question", pending), why("p", "continued"));
+    assert_eq!(dispatch("tool/ptc-dispatch", "bash", pending), json!({ "active": [], "settled": [] }));
+    assert_eq!(dispatch("tool/ptc-dispatch", "ask_user_question", BECAUSE), json!({ "active": [], "settled": [] }));
+}
+
+#[test]
+fn the_result_of_an_old_log_is_a_block_of_its_message() {
+    let block = json!({ "type": "tool-result", "toolCallId": "c", "content": [{ "type": "text", "text": BECAUSE }] });
+    let result = ("tool/result", json!({ "message": { "role": "user", "content": [block] } }));
+    let view = last_view_of("userQuestions", &header_of(3), &[timed_header(), asked("c", WHY), result]);
+    assert_eq!(view["settled"][0]["answers"], json!([{ "id": "q", "selected": ["A"] }]));
+}
+
+#[test]
+fn a_lone_surrogate_in_the_arguments_is_no_fault_unless_it_is_escaped() {
+    let ask = |arguments: &str| {
+        let registry = units::all().only(&["userQuestions"]).unwrap();
+        let mut fold = Fold::new(&registry, &header_of(4));
+        let (kind, data) = timed_header();
+        fold.apply(&event(&json!({ "type": kind, "seq": 0, "time": 1, "data": data }).to_string()));
+        let data = format!(r#"{{"callId":"c","name":"ask_user_question","arguments":"{arguments}"}}"#);
+        fold.apply(&event(&format!(r#"{{"type":"tool/call","seq":1,"time":1,"data":{data}}}"#)));
+        shown(&fold.finish().unwrap().snapshot().views[0].1)["active"].clone()
+    };
+    let question = |text: &str| format!(r#"{{\"questions\":[{{\"id\":\"q\",\"question\":\"{text}\"}}]}}"#);
+    let shown = ask(&question(r"a\ud800"));
+    assert_eq!(shown[0]["questions"][0]["question"], "a<U+D800>");
+    assert_eq!(ask(&question(r"\\\\\ud800"))[0]["questions"][0]["question"], r"\<U+D800>");
+    assert_eq!(ask(&question(r"\\\ud800")), json!([]));
+}
+
+#[test]
+fn what_a_fork_inherited_is_not_its_own() {
+    let child = json!({ "version": 0, "childId": "c", "childCreatedAt": 5, "mode": "one-shot" });
+    let entry = || ("subagent/catalog", child.clone());
+    let marker = |data| ("session/end-seed", data);
+    let marked = Header { seed: Seed::Marked, ..header_of(4) };
+    let catalog = |header: &Header, events: &[(&str, Value)]| {
+        last_view_of("subagentCatalog", header, events).as_array().unwrap().len()
+    };
+    assert_eq!(catalog(&marked, &[entry(), marker(json!({})), entry()]), 2);
+    assert_eq!(catalog(&marked, &[entry(), marker(json!({ "inherited": true })), entry()]), 1);
+    let counted = Header { seed: Seed::Length(2), ..header_of(0) };
+    assert_eq!(catalog(&counted, &[entry(), entry(), entry()]), 1);
+
+    let questions = |events: &[(&str, Value)]| last_view_of("userQuestions", &marked, events)["active"].clone();
+    let inherited = || marker(json!({ "inherited": true }));
+    assert_eq!(questions(&[timed_header(), asked("c", WHY), inherited()]), json!([]));
+    assert_eq!(questions(&[timed_header(), inherited(), asked("c", WHY)]), json!([]));
+}
+
+#[test]
+fn an_entry_of_another_shape_is_no_child() {
+    let entry = |entry: Value| last_view_of("subagentCatalog", &header_of(4), &[("subagent/catalog", entry)]);
+    let none = json!([]);
+    assert_eq!(entry(json!({ "version": 0, "childId": "c", "childCreatedAt": 5, "mode": "continuable" })), none);
+    assert_eq!(entry(json!({ "version": 1, "childId": "c", "childCreatedAt": 5, "mode": "external" })), none);
+    assert_eq!(entry(json!({ "version": 0, "childId": "c", "childCreatedAt": -5, "mode": "one-shot" })), none);
+    assert_eq!(entry(json!({ "version": 0, "childId": "c", "childCreatedAt": 5, "mode": "one-shot", "x": 1 })), none);
+}
+
+#[test]
+fn a_v0_log_may_be_of_either_dsh_that_described_sub_agents() {
+    let descriptor =
+        |version: u64| ("subagent/descriptor", json!({ "version": version, "mode": "one-shot", "provider": "spawn" }));
+    let seq = |header: &Header, events: &[(&str, Value)]| last_view_of("subagent", header, events)["seq"].clone();
+    assert_eq!(seq(&header_of(0), &[descriptor(3)]), 0);
+    assert_eq!(seq(&header_of(0), &[descriptor(2)]), 0);
+    assert_eq!(seq(&header_of(0), &[descriptor(2), descriptor(3)]), Value::Null);
+    assert_eq!(seq(&header_of(2), &[descriptor(2)]), Value::Null);
+    // What was inherited may be of an older dsh.
+    let fork = Header { seed: Seed::Length(1), ..header_of(0) };
+    assert_eq!(seq(&fork, &[descriptor(2)]), 0);
+    assert_eq!(seq(&fork, &[descriptor(2), descriptor(3)]), 1);
+}
+
+#[test]
+fn a_preset_has_its_present_name() {
+    let selected = |preset: Value| ("agent-preset/selected", json!({ "agentPreset": preset }));
+    let last = |header: &Header, preset: Value| last_view_of("agentPreset", header, &[selected(preset)]);
+    let named = Header { agent_preset: Some(JsStr::from("code")), ..header_of(2) };
+    assert_eq!(last(&named, json!(7)), "ptc");
+    assert_eq!(last(&named, Value::Null), Value::Null);
+    assert_eq!(last(&named, json!("code")), "ptc");
+    assert_eq!(last(&Header { version: 3, ..named }, json!("code")), "code");
+}
+
+#[test]
+fn a_splice_that_cannot_be_is_none() {
+    let splice = |target: &str, start: i64, removed: u64, ids: &[&str]| {
+        let inserted: Vec<Value> = ids.iter().map(|id| json!({ "id": id })).collect();
+        let data = json!({ "target": target, "start": start, "removedCount": removed, "inserted": inserted });
+        ("agent/inbox/spliced", data)
+    };
+    let first = || splice("next-turn", 0, 0, &["a", "b"]);
+    let waiting = json!({ "next-turn": [{ "id": "a" }, { "id": "b" }], "next-step": [] });
+    for impossible in [
+        splice("next-step", 0, 0, &["a"]),
+        splice("next-step", 0, 0, &["c", "c"]),
+        splice("next-step", 1, 0, &[]),
+        splice("next-turn", 1, 2, &[]),
+        splice("next-turn", -1, 0, &[]),
+        splice("toString", 0, 0, &[]),
+        splice("next-turn", 1, u64::MAX, &[]),
+    ] {
+        assert_eq!(last_view_of("inbox", &header_of(4), &[first(), impossible]), waiting);
+    }
+    let again =
+        [first(), splice("next-turn", 0, 1, &["a"]), splice("next-turn", 0, 1, &[]), splice("next-step", 0, 0, &["a"])];
+    let expected = json!({ "next-turn": [{ "id": "b" }], "next-step": [{ "id": "a" }] });
+    assert_eq!(last_view_of("inbox", &header_of(4), &again), expected);
+}
+
+#[test]
+fn a_list_with_an_odd_item_leaves_the_one_before() {
+    let write = |todos: Value| ("todo/write", json!({ "todos": todos }));
+    let good = json!([{ "content": "a", "status": "pending" }]);
+    let after = |todos| last_view_of("todos", &header_of(4), &[write(good.clone()), write(todos)]);
+    assert_eq!(
+        after(json!([{ "content": "b", "status": "completed", "x": 1 }])),
+        json!([{ "content": "b", "status": "completed" }])
+    );
+    assert_eq!(after(json!([{ "content": "b", "status": "odd" }])), good);
+    assert_eq!(after(json!("b")), good);
+    assert_eq!(after(Value::Null), Value::Null);
+}
+
+/// A change of the goal `g`: operation, revision, phase, greatest number of rounds, rounds started, time.
+fn goal_change(operation: &str, revision: u64, phase: &str, rounds: [u64; 2], at: u64) -> (&'static str, Value) {
+    let [max, started] = rounds;
+    let mut goal =
+        json!({ "id": "g", "revision": revision, "objective": "Ship", "phase": phase, "maxGoalRounds": max });
+    if phase == "blocked" {
+        goal["blockedReason"] = json!({ "code": "need-input", "message": "Ask" });
+    }
+    let data = json!({
+        "kind": "goal/change", "version": 1, "operation": operation, "goal": goal,
+        "roundsStarted": started, "createdAt": 10, "updatedAt": at,
+    });
+    ("goal/change", data)
+}
+
+#[test]
+fn a_goal_changes_only_as_it_may() {
+    let create = || goal_change("create", 1, "active", [2, 0], 10);
+    let pause = || goal_change("pause", 2, "paused", [2, 0], 20);
+    let round = |round: u64| {
+        let source = json!({ "kind": "goal", "goalId": "g", "revision": 1, "round": round });
+        ("user/message", json!({ "role": "user", "content": [], "source": source }))
+    };
+    let clear = |revision: u64, at: u64| {
+        let cleared = json!({ "id": "g", "revision": revision });
+        let data =
+            json!({ "kind": "goal/change", "version": 1, "operation": "clear", "cleared": cleared, "clearedAt": at });
+        ("goal/change", data)
+    };
+    let refused: [&[(&str, Value)]; 13] = [
+        &[create(), create()],
+        &[create(), goal_change("edit", 2, "paused", [2, 0], 20)],
+        &[create(), goal_change("pause", 2, "active", [2, 0], 20)],
+        &[create(), goal_change("pause", 2, "paused", [3, 0], 20)],
+        &[create(), goal_change("pause", 2, "paused", [2, 1], 20)],
+        &[create(), goal_change("pause", 2, "paused", [2, 0], 9)],
+        &[create(), goal_change("pause", 3, "paused", [2, 0], 20)],
+        &[create(), pause(), goal_change("block", 3, "blocked", [2, 0], 30)],
+        &[
+            create(),
+            goal_change("complete", 2, "complete", [2, 0], 20),
+            goal_change("complete", 3, "complete", [2, 0], 30),
+        ],
+        &[create(), round(1), round(2), goal_change("resume", 2, "active", [2, 2], 20)],
+        &[create(), round(2)],
+        &[create(), clear(1, 20)],
+        &[create(), clear(2, 9)],
+    ];
+    for events in refused {
+        let events = [events, &[clear(2, 40)]].concat();
+        let views = views_of("goal", &header_of(4), &events);
+        let [.., before, after, at_end] = &views[..] else { panic!("too few events") };
+        assert_eq!((after, at_end), (before, before), "{events:?}");
+    }
+    let cleared = last_view_of("goal", &header_of(4), &[create(), pause(), clear(3, 20)]);
+    assert_eq!(cleared, Value::Null);
 }

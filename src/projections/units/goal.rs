@@ -87,22 +87,19 @@ impl Unit for Goal {
     }
 
     fn apply(&mut self, event: &Event<'_>) -> Change {
-        let is_change = event.is("goal/change");
-        if self.has_failed || (!is_change && !self.is_strict) {
+        if self.has_failed {
             return Change::None;
         }
-        let source = if is_change { None } else { event.data().get("source") };
-        let is_round = source.and_then(|source| source.get("kind")).is_some_and(|kind| kind.is_string("goal"));
-        let changed = match (is_change, source) {
-            (true, _) => GoalChange::of(event.data()).and_then(|change| self.change(change)),
-            (false, Some(source)) if is_round => self.start_round(source),
-            (false, _) => return Change::None,
+        let changed = if event.is("goal/change") {
+            GoalChange::of(event.data()).and_then(|change| self.change(change))
+        } else {
+            let source = if self.is_strict { event.data().get("source") } else { None };
+            let is_goal = |source: &View<'_>| source.get("kind").is_some_and(|kind| kind.is_string("goal"));
+            let Some(source) = source.filter(is_goal) else { return Change::None };
+            self.start_round(source)
         };
-        if changed.is_none() && !self.is_strict {
-            return Change::None;
-        }
-        self.has_failed = changed.is_none();
-        Change::Some
+        self.has_failed = self.is_strict && changed.is_none();
+        if changed.is_some() || self.has_failed { Change::Some } else { Change::None }
     }
 
     fn view(&self) -> Value {

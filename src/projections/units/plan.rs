@@ -66,9 +66,14 @@ impl Plan {
 
     fn end(&mut self, data: View<'_>) -> Option<()> {
         let [command_id, kind] = data.pick(["commandId", "kind"]);
-        let command_id = Text::of(command_id?)?;
-        let Running { wanted, .. } = self.running.take_if(|running| running.command_id == command_id)?;
         let has_succeeded = kind.is_some_and(|kind| kind.is_string("success"));
+        let wanted = match (command_id, &self.running) {
+            (Some(id), Some(running)) if id.string()? == running.command_id.0 => running.wanted,
+            // dsh takes the end of a nameless command, while none runs, for that of the one that does.
+            (None, None) if !has_succeeded => self.active,
+            _ => return None,
+        };
+        self.running = None;
         self.wanted = (has_succeeded && wanted != self.active).then_some(wanted);
         Some(())
     }

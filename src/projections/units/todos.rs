@@ -3,7 +3,7 @@
 
 use crate::model::event::Event;
 use crate::model::header::Header;
-use crate::model::json::{Object, Value, View};
+use crate::model::json::{Kind, Object, Value, View};
 use crate::projections::state_text::Text;
 use crate::projections::unit::{Change, Unit};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ impl Unit for Todos {
     }
 
     fn apply(&mut self, event: &Event<'_>) -> Change {
-        if event.is("turn/start") {
+        if event.is("turn/start") || event.data().get("todos").is_some_and(|todos| todos.kind() == Kind::Null) {
             return if self.0.take().is_some() { Change::Some } else { Change::None };
         }
         // dsh shows no list with an item it does not know.

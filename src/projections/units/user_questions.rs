@@ -8,7 +8,7 @@
 use crate::model::event::Event;
 use crate::model::header::Header;
 use crate::model::js_string::{CodePoint, JsStr};
-use crate::model::json::{Object, Value, View, parse, string_literal};
+use crate::model::json::{Kind, Object, Value, View, parse, string_literal};
 use crate::projections::inheritance::{is_marker, seed_length};
 use crate::projections::state_text::Json;
 use crate::projections::unit::{Change, Unit};
@@ -98,7 +98,7 @@ impl UserQuestions {
     }
 
     fn take_header(&mut self, data: View<'_>) -> Option<()> {
-        let header = data.get("header")?;
+        let header = data.get("header").filter(|header| header.kind() != Kind::Null)?;
         let is_timed = header.get("tools").into_iter().flat_map(View::elements).any(is_timed_tool);
         (std::mem::replace(&mut self.is_timed, is_timed) != is_timed).then_some(())
     }
