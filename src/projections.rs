@@ -13,7 +13,6 @@ pub mod overview;
 pub mod registry;
 mod shadow_price;
 pub mod state_text;
-pub mod token_estimate;
 pub mod token_usage;
 pub mod unit;
 pub mod units;
