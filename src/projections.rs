@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod checkpoint;
 pub mod fold;
+pub mod heading;
 mod inheritance;
 pub mod ladder;
 pub mod listing;

@@ -58,6 +58,13 @@ pub struct Snapshot {
     pub views: Vec<(&'static str, Value)>,
 }
 
+impl Snapshot {
+    /// The view of the unit with this key, if it is one of the registry's.
+    pub fn view(&self, key: &str) -> Option<&Value> {
+        self.views.iter().find(|(known, _)| *known == key).map(|(_, view)| view)
+    }
+}
+
 impl<'r> Fold<'r> {
     /// A fold from a log's first event on.
     pub fn new(registry: &'r Registry, header: &Header) -> Fold<'r> {
