@@ -90,6 +90,15 @@ impl JsonlStore {
     ) -> Result<Published, PublishError> {
         publish::publish(&self.root, session, encoding, events, steps)
     }
+
+    /// Removes what a crash left of a session that [`JsonlStore::publish`] was to make. One that is there
+    /// stays.
+    ///
+    /// # Errors
+    /// The operating system said no.
+    pub fn discard(&self, session: &NewSession) -> io::Result<()> {
+        publish::discard(&self.root, session)
+    }
 }
 
 impl Store for JsonlStore {

@@ -18,7 +18,15 @@ const TRIES: usize = 3;
 
 /// The right to write to a session, given back when dropped. The lock file stays, as dsh leaves it.
 pub(super) struct Lease {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lease {
+    /// Closing the file would do, were it not for a child process that is just being started by another
+    /// thread and still has a copy of it.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 /// Why there is no lease.
@@ -51,7 +59,7 @@ impl Lease {
             }
             let held = identity_of(&file.metadata().map_err(LeaseError::Io)?);
             if held == identity(&path) {
-                return Ok(Lease { _file: file });
+                return Ok(Lease { file });
             }
         }
         Err(LeaseError::Replaced)

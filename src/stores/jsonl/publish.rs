@@ -220,6 +220,26 @@ fn write_log(
     Ok(Published { path, state: LogState { bytes: bytes.len() as u64, sha256 } })
 }
 
+/// Removes what a crash left of a session that was to be made: a log that did not get its name, and the
+/// directory if nothing else is in it. A session that is there stays.
+pub(super) fn discard(root: &Path, session: &NewSession) -> io::Result<()> {
+    let (Some(project), Some(segment)) = (project_key(session.cwd.as_ref()), encode_segment(&session.id)) else {
+        return Ok(());
+    };
+    let directory = root.join(project).join(segment);
+    if !directory.is_dir() || holds_log(&directory)? {
+        return Ok(());
+    }
+    for encoding in [Encoding::Plain, Encoding::Zstd] {
+        let name = LogName { version: Generation::V0.version(), encoding }.file_name();
+        sweep(&directory, &format!("{name}."));
+    }
+    match fs::remove_dir(&directory) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+        result => result,
+    }
+}
+
 /// Removes what crashes left of earlier tries. Whoever is still at work on another log of this name has
 /// come too late.
 fn sweep(directory: &Path, prefix: &str) {
