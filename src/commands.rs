@@ -10,6 +10,7 @@ mod reference;
 mod select;
 mod session_filter;
 mod sessions;
+mod sidechat;
 mod time_argument;
 mod uri;
 
@@ -35,6 +36,9 @@ pub enum Command {
     /// References: a session as background for another conversation
     #[command(subcommand)]
     Reference(reference::ReferenceCommand),
+    /// Side chats: small side conversations, whose conclusions are folded back
+    #[command(subcommand)]
+    Sidechat(sidechat::SidechatCommand),
     /// The search index of a store, which `sessions search --index` uses
     #[command(subcommand)]
     Index(index::IndexCommand),
@@ -56,6 +60,7 @@ pub fn run(command: Command, context: &mut Context) -> anyhow::Result<u8> {
         Command::Uri(command) => uri::run(command, context),
         Command::Sessions(command) => sessions::run(command, context),
         Command::Reference(command) => reference::run(command, context),
+        Command::Sidechat(command) => sidechat::run(command, context),
         Command::Index(command) => index::run(command, context),
     }
 }
@@ -83,6 +88,11 @@ impl Context {
             }
             return Ok(store);
         }
+        Ok(self.dsh_home()?.join("sessions"))
+    }
+
+    /// The DSH home: `--home`, `$DSH_HOME`, or `~/.dsh`.
+    fn dsh_home(&self) -> Result<PathBuf, Failure> {
         let named = self.global.home.clone().or_else(|| self.env.dsh_home.clone());
         let home = match (named, &self.env.home) {
             (Some(home), _) => self.env.expand_home(home),
@@ -96,7 +106,7 @@ impl Context {
         if !home.exists() && self.global.home.is_some() {
             return Err(Failure::new(Code::Io, format!("there is no DSH home at {}", home.display())));
         }
-        Ok(home.join("sessions"))
+        Ok(home)
     }
 
     /// How strictly logs are read.

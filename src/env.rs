@@ -25,6 +25,8 @@ pub struct Env {
     pub is_dumb: bool,
     /// `PAGER`, if it says anything.
     pub pager: Option<String>,
+    /// `VISUAL`, else `EDITOR`, if they say anything.
+    pub editor: Option<String>,
     /// The width to fit text into, in columns: `COLUMNS`, else that of the terminal, else none.
     pub columns: Option<usize>,
     /// Whether standard output is a terminal.
@@ -50,12 +52,13 @@ impl Env {
             force_color: text("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
             is_dumb: text("TERM").is_some_and(|term| term == "dumb"),
             pager: text("PAGER").and_then(|pager| pager.into_string().ok()),
+            editor: text("VISUAL").or_else(|| text("EDITOR")).and_then(|editor| editor.into_string().ok()),
             columns: text("COLUMNS").and_then(|columns| columns.into_string().ok()?.parse().ok()).or_else(|| {
                 stdout_is_terminal.then(terminal_size::terminal_size)?.map(|(width, _)| usize::from(width.0))
             }),
             stdout_is_terminal,
             stderr_is_terminal: std::io::stderr().is_terminal(),
-            now: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
+            now: now(),
         }
     }
 
@@ -70,6 +73,16 @@ impl Env {
 
 fn is_blank(value: &OsString) -> bool {
     value.to_str().is_some_and(|text| text.trim().is_empty())
+}
+
+/// Now, in milliseconds since the epoch, for who has waited since the run began.
+pub fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+/// The variable that holds the key of a model, if it says anything. Its name is the user's.
+pub fn key(name: &str) -> Option<String> {
+    env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty())
 }
 
 /// The arguments of the process, its name first.

@@ -54,6 +54,72 @@ pub enum Code {
     InvalidSurface,
     /// A session's log, or a whole store, is of a format nobody here knows.
     UnsupportedFormat,
+    /// A value of a side chat command is not valid.
+    BadRequest,
+    /// A side chat could not be made.
+    CreateFailed,
+    /// The session is no side chat.
+    NotSidechat,
+    /// A side chat and its parent are not, or no longer, what they must be.
+    RelationInvalid,
+    /// A side chat or its parent belongs to another working directory now.
+    WorkspaceDenied,
+    /// The parent of a side chat is gone.
+    Orphaned,
+    /// The status of a side chat does not allow that.
+    StatusInvalid,
+    /// There is no such fold.
+    FoldNotFound,
+    /// A model is still writing the fold.
+    FoldGenerating,
+    /// The fold could not be made, and has no text.
+    FoldFailed,
+    /// A fold does not have its six parts.
+    FoldStructure,
+    /// A fold is longer than its budget.
+    FoldTooLarge,
+    /// The side chat has gone on since the fold was prepared.
+    FoldStale,
+    /// A newer revision was decided on.
+    FoldSuperseded,
+    /// An id belongs to something else.
+    IdCollision,
+    /// There is no such message that may be taken.
+    MessageNotFound,
+    /// A quotation is longer than its budget.
+    CiteTooLarge,
+    /// What was to be written into a session could not be.
+    DeliveryFailed,
+    /// It could not be written yet, and that was required.
+    DeliveryPending,
+    /// A model gave no usable answer.
+    ModelFailed,
+    /// The ledger of side chats cannot be used.
+    LedgerFailed,
+    /// Another dshkit is writing to the ledger.
+    LedgerBusy,
+    /// The session lies in a database, which is not written to.
+    DatabaseStore,
+    /// The session's log is of a generation that is not written to.
+    GenerationNotWritten,
+    /// The session belongs to another session's agent.
+    SubagentSession,
+    /// No step has begun in the session's log.
+    NoStep,
+    /// The session's surface does not begin with a system message.
+    NoSystemHead,
+    /// Plain and compressed logs of the session lie side by side.
+    MixedEncoding,
+    /// The session does not lie where its header says.
+    IdentityMismatch,
+    /// The session lies in two places.
+    DuplicateId,
+    /// A log lies where dsh allows none.
+    FlatLayout,
+    /// The session's log is behind a symbolic link.
+    LinkedLog,
+    /// The file system has no locks.
+    NoLocks,
     /// Part of the work could not be done, and `--strict` asks for all of it.
     Incomplete,
     /// The operating system would not read or write something.
@@ -64,7 +130,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 25] = [
+    pub const ALL: [Code; 58] = [
         Code::Usage,
         Code::InvalidReferenceConfig,
         Code::InvalidReference,
@@ -87,6 +153,39 @@ impl Code {
         Code::CorruptSession,
         Code::InvalidSurface,
         Code::UnsupportedFormat,
+        Code::BadRequest,
+        Code::CreateFailed,
+        Code::NotSidechat,
+        Code::RelationInvalid,
+        Code::WorkspaceDenied,
+        Code::Orphaned,
+        Code::StatusInvalid,
+        Code::FoldNotFound,
+        Code::FoldGenerating,
+        Code::FoldFailed,
+        Code::FoldStructure,
+        Code::FoldTooLarge,
+        Code::FoldStale,
+        Code::FoldSuperseded,
+        Code::IdCollision,
+        Code::MessageNotFound,
+        Code::CiteTooLarge,
+        Code::DeliveryFailed,
+        Code::DeliveryPending,
+        Code::ModelFailed,
+        Code::LedgerFailed,
+        Code::LedgerBusy,
+        Code::DatabaseStore,
+        Code::GenerationNotWritten,
+        Code::SubagentSession,
+        Code::NoStep,
+        Code::NoSystemHead,
+        Code::MixedEncoding,
+        Code::IdentityMismatch,
+        Code::DuplicateId,
+        Code::FlatLayout,
+        Code::LinkedLog,
+        Code::NoLocks,
         Code::Incomplete,
         Code::Io,
         Code::Internal,
@@ -117,6 +216,39 @@ impl Code {
             Code::CorruptSession => "SESSION_QUERY_CORRUPT_SESSION",
             Code::InvalidSurface => "SESSION_QUERY_INVALID_SURFACE",
             Code::UnsupportedFormat => "unsupported-format",
+            Code::BadRequest => "bad-request",
+            Code::CreateFailed => "create-failed",
+            Code::NotSidechat => "not-sidechat",
+            Code::RelationInvalid => "relation-invalid",
+            Code::WorkspaceDenied => "workspace-denied",
+            Code::Orphaned => "orphaned",
+            Code::StatusInvalid => "status-invalid",
+            Code::FoldNotFound => "fold-not-found",
+            Code::FoldGenerating => "fold-generating",
+            Code::FoldFailed => "fold-failed",
+            Code::FoldStructure => "fold-structure",
+            Code::FoldTooLarge => "fold-too-large",
+            Code::FoldStale => "fold-stale",
+            Code::FoldSuperseded => "fold-superseded",
+            Code::IdCollision => "id-collision",
+            Code::MessageNotFound => "message-not-found",
+            Code::CiteTooLarge => "cite-too-large",
+            Code::DeliveryFailed => "delivery-failed",
+            Code::DeliveryPending => "delivery-pending",
+            Code::ModelFailed => "model-failed",
+            Code::LedgerFailed => "ledger-failed",
+            Code::LedgerBusy => "ledger-busy",
+            Code::DatabaseStore => "database-store",
+            Code::GenerationNotWritten => "generation-not-written",
+            Code::SubagentSession => "subagent-session",
+            Code::NoStep => "no-step",
+            Code::NoSystemHead => "no-system-head",
+            Code::MixedEncoding => "mixed-encoding",
+            Code::IdentityMismatch => "identity-mismatch",
+            Code::DuplicateId => "duplicate-id",
+            Code::FlatLayout => "flat-layout",
+            Code::LinkedLog => "linked-log",
+            Code::NoLocks => "no-locks",
             Code::Incomplete => "incomplete",
             Code::Io => "io",
             Code::Internal => "internal",
@@ -134,13 +266,53 @@ impl Code {
             | Code::InvalidFilter
             | Code::InvalidQuery
             | Code::InvalidLimit
-            | Code::InvalidCursor => 2,
-            Code::SessionNotFound | Code::AmbiguousSession | Code::EventNotFound => 3,
+            | Code::InvalidCursor
+            | Code::BadRequest => 2,
+            Code::SessionNotFound
+            | Code::AmbiguousSession
+            | Code::EventNotFound
+            | Code::NotSidechat
+            | Code::FoldNotFound
+            | Code::MessageNotFound => 3,
             Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
             Code::UnsupportedFormat => 5,
             Code::Incomplete => 6,
-            Code::SelfReference | Code::TooManyReferences | Code::ReferenceBudgetExceeded | Code::StaleCursor => 7,
-            Code::Io | Code::ReferenceReadFailed | Code::IndexFailed => 8,
+            Code::SelfReference
+            | Code::TooManyReferences
+            | Code::ReferenceBudgetExceeded
+            | Code::StaleCursor
+            | Code::CreateFailed
+            | Code::RelationInvalid
+            | Code::WorkspaceDenied
+            | Code::Orphaned
+            | Code::StatusInvalid
+            | Code::FoldGenerating
+            | Code::FoldFailed
+            | Code::FoldStructure
+            | Code::FoldTooLarge
+            | Code::FoldStale
+            | Code::FoldSuperseded
+            | Code::IdCollision
+            | Code::CiteTooLarge
+            | Code::DeliveryPending
+            | Code::LedgerBusy
+            | Code::DatabaseStore
+            | Code::GenerationNotWritten
+            | Code::SubagentSession
+            | Code::NoStep
+            | Code::NoSystemHead
+            | Code::MixedEncoding
+            | Code::IdentityMismatch
+            | Code::DuplicateId
+            | Code::FlatLayout
+            | Code::LinkedLog
+            | Code::NoLocks => 7,
+            Code::Io
+            | Code::ReferenceReadFailed
+            | Code::IndexFailed
+            | Code::DeliveryFailed
+            | Code::ModelFailed
+            | Code::LedgerFailed => 8,
             Code::Internal => 70,
         }
     }

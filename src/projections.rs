@@ -15,6 +15,7 @@ pub mod registry;
 mod shadow_price;
 pub mod state_text;
 pub mod token_usage;
+pub mod turn_usage;
 pub mod unit;
 pub mod units;
 mod usage_report;

@@ -17,6 +17,7 @@ pub mod projections;
 pub mod search;
 pub mod session;
 pub mod show;
+pub mod sidechat;
 pub mod status;
 pub mod trace;
 pub mod uri;

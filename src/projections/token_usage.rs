@@ -291,7 +291,7 @@ impl Step {
 }
 
 /// The provider and the model that an object names.
-fn route_of(object: View<'_>) -> Option<Route> {
+pub fn route_of(object: View<'_>) -> Option<Route> {
     let named = |key| object.get(key).and_then(View::string).filter(|name| !name.is_empty()).map(JsStr::into_owned);
     Some(Route { provider: named("provider")?, model: named("model")? })
 }

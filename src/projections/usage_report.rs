@@ -142,7 +142,7 @@ pub(super) fn usage_of<'e>(event: &'e Event<'_>) -> Option<View<'e>> {
     usage.filter(|usage| usage.kind() != Kind::Null)
 }
 
-fn streamed_usage(stream: View<'_>) -> Option<View<'_>> {
+pub(super) fn streamed_usage(stream: View<'_>) -> Option<View<'_>> {
     let chunks = stream.elements().filter(|record| is(*record, "chunk")).filter_map(|record| record.get("chunk"));
     chunks.filter(|chunk| is(*chunk, "usage")).last()?.get("usage")
 }

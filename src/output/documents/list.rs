@@ -296,7 +296,7 @@ struct ProblemRecord<'p> {
 }
 
 /// A time for people: local date and time to the second.
-pub(super) fn time(milliseconds: i64) -> String {
+pub(in crate::output) fn time(milliseconds: i64) -> String {
     match jiff::Timestamp::from_millisecond(milliseconds) {
         Ok(time) => time.to_zoned_datetime(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => milliseconds.to_string(),

@@ -1,0 +1,71 @@
+//! `sidechat create | fold | commit | deliver | cite | list | catalog | show | resume | archive | restore |
+//! abandon | usage`
+
+mod catalog;
+mod cite;
+mod commit;
+mod create;
+mod deliver;
+mod delivery_args;
+mod fold;
+mod list;
+mod model_args;
+mod place;
+mod resume;
+mod show;
+mod status;
+mod text_argument;
+mod usage;
+
+use super::Context;
+use crate::sidechat::lifecycle::Change;
+use clap::Subcommand;
+
+/// What to do with side chats.
+#[derive(Debug, Subcommand)]
+pub enum SidechatCommand {
+    /// Start a side chat of a session
+    Create(create::CreateArgs),
+    /// Prepare a conclusion of a side chat
+    Fold(fold::FoldArgs),
+    /// Bring a prepared conclusion to the parent
+    Commit(commit::CommitArgs),
+    /// Finish what is pending, and tidy up after a crash
+    Deliver(deliver::DeliverArgs),
+    /// Quote a reply, or a committed conclusion, in the parent
+    Cite(cite::CiteArgs),
+    /// The side chats of a session
+    List(list::ListArgs),
+    /// The side chats of a directory, or all
+    Catalog(catalog::CatalogArgs),
+    /// A side chat, what it was given, and what came of it
+    Show(show::ShowArgs),
+    /// How to open a side chat in dsh
+    Resume(resume::ResumeArgs),
+    /// Put a side chat away
+    Archive(status::StatusArgs),
+    /// Take an archived side chat out again
+    Restore(status::StatusArgs),
+    /// Give a side chat up for good; its log stays
+    Abandon(status::StatusArgs),
+    /// What a side chat cost
+    Usage(usage::UsageArgs),
+}
+
+pub(super) fn run(command: SidechatCommand, context: &mut Context) -> anyhow::Result<u8> {
+    match command {
+        SidechatCommand::Create(args) => create::run(&args, context),
+        SidechatCommand::Fold(args) => fold::run(&args, context),
+        SidechatCommand::Commit(args) => commit::run(&args, context),
+        SidechatCommand::Deliver(args) => deliver::run(&args, context),
+        SidechatCommand::Cite(args) => cite::run(&args, context),
+        SidechatCommand::List(args) => list::run(&args, context),
+        SidechatCommand::Catalog(args) => catalog::run(&args, context),
+        SidechatCommand::Show(args) => show::run(&args, context),
+        SidechatCommand::Resume(args) => resume::run(&args, context),
+        SidechatCommand::Archive(args) => status::run(&args, Change::Archive, context),
+        SidechatCommand::Restore(args) => status::run(&args, Change::Restore, context),
+        SidechatCommand::Abandon(args) => status::run(&args, Change::Abandon, context),
+        SidechatCommand::Usage(args) => usage::run(&args, context),
+    }
+}

@@ -1,0 +1,144 @@
+//! `sidechat create`: a side chat of a session.
+
+use super::model_args::ModelArgs;
+use super::place::Place;
+use super::text_argument::or_stdin;
+use crate::commands::Context;
+use crate::error::{Code, Failure};
+use crate::model::js_string::{JsStr, JsString};
+use crate::output::documents::sidechat::create::CreateDocument;
+use crate::projections::token_usage::Route;
+use crate::sidechat::chat::{PermissionMode, SeedMode};
+use crate::sidechat::create::{Wanted, WantedModel, draft};
+use crate::sidechat::language::Language;
+use crate::stores::steps::Unwatched;
+use clap::{Args, ValueEnum};
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub struct CreateArgs {
+    /// The session it belongs to
+    #[arg(long, value_name = "SESSION")]
+    parent: String,
+    /// What is to be cleared up; `-`: standard input
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    question: String,
+    /// What it is given of its parent: none, tail:1, tail:2, tail:4, pick:ID, or task, which asks a model
+    #[arg(long, value_name = "SEED", default_value = "tail:1", allow_hyphen_values = true)]
+    seed: String,
+    /// What it may do
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    permission: Permission,
+    /// The model it is meant for: inherit (that of its parent), default (that of dsh), or PROVIDER/MODEL
+    #[arg(long, value_name = "MODEL", default_value = "inherit")]
+    model: String,
+    /// Its title [default: the beginning of the question]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    title: Option<String>,
+    /// The language of the sentences around seed and question
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t)]
+    lang: Lang,
+    /// Show what would be made, and make nothing; no model is asked
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    asking: ModelArgs,
+    /// The model that is asked for a task's context [default: that of the parent's newest request]
+    #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
+    task_model: Option<String>,
+}
+
+/// What a side chat may do.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Permission {
+    /// Read, and ask for nothing
+    #[default]
+    Readonly,
+    /// What its parent may
+    Inherit,
+}
+
+/// Languages.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum Lang {
+    /// Chinese
+    #[default]
+    Zh,
+    /// English
+    En,
+}
+
+impl From<Lang> for Language {
+    fn from(lang: Lang) -> Language {
+        match lang {
+            Lang::Zh => Language::Chinese,
+            Lang::En => Language::English,
+        }
+    }
+}
+
+pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8> {
+    let wanted = Wanted {
+        question: or_stdin(&args.question)?,
+        title: args.title.clone(),
+        seed: seed(&args.seed)?,
+        permission: match args.permission {
+            Permission::Readonly => PermissionMode::ReadOnly,
+            Permission::Inherit => PermissionMode::Inherit,
+        },
+        model: model(&args.model)?,
+        language: args.lang.into(),
+    };
+    let place = Place::of(context)?;
+    let parent = place.session(&args.parent)?;
+    let mut draft = draft(&place.corpus, parent, &wanted, context.env.now)?;
+    if args.dry_run {
+        context.output.document(&CreateDocument::trial(&draft))?;
+        return Ok(0);
+    }
+    if wanted.seed == SeedMode::Task {
+        let asker = args.asking.asker(args.task_model.as_ref(), draft.parent_route.as_ref(), context.env.now)?;
+        draft.fill_in(&mut |request| asker.ask(request))?;
+    }
+    let trial = CreateDocument::trial(&draft);
+    let text = draft.text.clone();
+    match draft.publish(&place.home, &place.corpus, &mut Unwatched) {
+        Ok(chat) => context.output.document(&CreateDocument::of(&chat, &text))?,
+        Err(failure) => {
+            // What no session can be made of can still be pasted into one.
+            if failure.code == Code::DatabaseStore {
+                context.output.document(&trial)?;
+            }
+            return Err(failure.into());
+        }
+    }
+    Ok(0)
+}
+
+fn seed(text: &str) -> Result<SeedMode, Failure> {
+    match text {
+        "none" => Ok(SeedMode::None),
+        "task" => Ok(SeedMode::Task),
+        "tail:1" => Ok(SeedMode::Tail(1)),
+        "tail:2" => Ok(SeedMode::Tail(2)),
+        "tail:4" => Ok(SeedMode::Tail(4)),
+        _ => match text.strip_prefix("pick:") {
+            Some(id) if !id.is_empty() => Ok(SeedMode::Pick(JsStr::from(id).into_owned())),
+            _ => Err(Failure::new(Code::BadRequest, format!("{text:?} is no seed"))
+                .hint("there are none, tail:1, tail:2, tail:4, pick:ID, and task")),
+        },
+    }
+}
+
+fn model(text: &str) -> Result<WantedModel, Failure> {
+    let js = |text: &str| JsString::from(text.to_owned());
+    match (text, text.split_once('/')) {
+        ("inherit", _) => Ok(WantedModel::Inherit),
+        ("default", _) => Ok(WantedModel::Default),
+        (_, Some((provider, model))) if !provider.is_empty() && !model.is_empty() => {
+            Ok(WantedModel::Named(Route { provider: js(provider), model: js(model) }))
+        }
+        _ => Err(Failure::new(Code::BadRequest, format!("{text:?} is no model"))
+            .hint("there are inherit, default, and PROVIDER/MODEL")),
+    }
+}

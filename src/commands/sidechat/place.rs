@@ -1,0 +1,113 @@
+//! Where side chats are: the home with the ledger, and the sessions.
+
+use crate::commands::{Context, select};
+use crate::corpus::{Catalog, Corpus, Record, Selector};
+use crate::error::{Code, Failure};
+use crate::model::js_string::JsString;
+use crate::sidechat::ledger::{self, Ledger};
+use crate::sidechat::relation::{Sessions, not_a_side_chat};
+use clap::Args;
+use std::path::PathBuf;
+
+/// One side chat.
+#[derive(Debug, Args)]
+pub(super) struct OneChat {
+    /// The side chat
+    #[arg(value_name = "SIDECHAT")]
+    selector: String,
+}
+
+/// A home, and the sessions in it at one moment.
+pub(super) struct Place {
+    pub(super) home: PathBuf,
+    pub(super) corpus: Corpus,
+    pub(super) catalog: Catalog,
+}
+
+impl Place {
+    /// The place the user means. Side chats need a home; a store alone has no room for their ledger.
+    pub(super) fn of(context: &Context) -> Result<Place, Failure> {
+        if context.global.store.is_some() && context.env.dsh_home.is_none() {
+            return Err(Failure::new(Code::Usage, "side chats need a DSH home, and --store names none")
+                .hint("say --home instead, or set DSH_HOME beside --store"));
+        }
+        let home = context.dsh_home()?;
+        let corpus = context.corpus()?;
+        let catalog = corpus.catalog()?;
+        Ok(Place { home, corpus, catalog })
+    }
+
+    /// The sessions.
+    pub(super) fn sessions(&self) -> Sessions<'_> {
+        Sessions { corpus: &self.corpus, catalog: &self.catalog }
+    }
+
+    /// The ledger, if there is one.
+    pub(super) fn ledger(&self) -> Result<Option<Ledger>, Failure> {
+        Ledger::open_existing(&self.home)
+    }
+
+    /// Whether there is anything that could be a ledger.
+    pub(super) fn has_ledger(&self) -> bool {
+        ledger::place(&self.home).exists()
+    }
+
+    /// The session a text names.
+    pub(super) fn session(&self, text: &str) -> Result<&Record, Failure> {
+        self.catalog.select(&select::parse(text)?)
+    }
+
+    /// The session a text names, if one was given.
+    pub(super) fn session_if(&self, text: Option<&String>) -> Result<Option<&Record>, Failure> {
+        text.map(|text| self.session(text)).transpose()
+    }
+
+    /// The parent a person means, with the ledger if there is one. A parent that is gone is known by its id.
+    pub(super) fn parent(&self, text: &str) -> Result<(Option<Ledger>, JsString), Failure> {
+        let selector = select::parse(text)?;
+        let ledger = self.ledger()?;
+        let known: Vec<JsString> = match &ledger {
+            Some(ledger) => ledger.chats()?.into_iter().map(|chat| chat.parent.id).collect(),
+            None => Vec::new(),
+        };
+        let id = self.known_or_listed(&selector, known)?;
+        Ok((ledger, id))
+    }
+
+    /// The side chat a person means, with the ledger that has it. The side chat's own log need not be there.
+    pub(super) fn chat(&self, args: &OneChat) -> Result<(Ledger, JsString), Failure> {
+        let selector = select::parse(&args.selector)?;
+        let ledger = self.ledger()?;
+        let known: Vec<JsString> = match &ledger {
+            Some(ledger) => ledger.chats()?.into_iter().map(|chat| chat.child.id).collect(),
+            None => Vec::new(),
+        };
+        let id = self.known_or_listed(&selector, known.clone())?;
+        match ledger {
+            Some(ledger) if known.contains(&id) => Ok((ledger, id)),
+            _ => Err(not_a_side_chat(&id)),
+        }
+    }
+}
+
+impl Place {
+    /// The session that is listed, or one the ledger knows although its log is gone.
+    fn known_or_listed(&self, selector: &Selector, mut known: Vec<JsString>) -> Result<JsString, Failure> {
+        known.sort();
+        known.dedup();
+        self.catalog.select(selector).map(|record| record.id().clone()).or_else(|failure| match selector {
+            Selector::Id(text) | Selector::Exactly(text) => only(&known, text).ok_or(failure),
+            Selector::Path(_) | Selector::Latest(_) => Err(failure),
+        })
+    }
+}
+
+/// The one of these ids that this is, or begins.
+fn only(known: &[JsString], text: &JsString) -> Option<JsString> {
+    if known.contains(text) {
+        return Some(text.clone());
+    }
+    let mut begun = known.iter().filter(|id| !text.is_empty() && id.as_bytes().starts_with(text.as_bytes()));
+    let first = begun.next()?;
+    begun.next().is_none().then(|| first.clone())
+}

@@ -1,0 +1,22 @@
+//! `sidechat show`: a side chat, what it was given, and what came of it.
+
+use super::place::{OneChat, Place};
+use crate::commands::Context;
+use crate::output::documents::sidechat::show::ShowDocument;
+use crate::sidechat::listing::one;
+use clap::Args;
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    chat: OneChat,
+}
+
+pub(super) fn run(args: &ShowArgs, context: &mut Context) -> anyhow::Result<u8> {
+    let place = Place::of(context)?;
+    let (ledger, child) = place.chat(&args.chat)?;
+    let listed = one(&ledger, &place.sessions(), &child)?;
+    context.output.document(&ShowDocument::new(&listed))?;
+    Ok(0)
+}

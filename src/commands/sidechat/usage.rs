@@ -1,0 +1,22 @@
+//! `sidechat usage`: what a side chat cost.
+
+use super::place::{OneChat, Place};
+use crate::commands::Context;
+use crate::output::documents::sidechat::usage::UsageDocument;
+use crate::sidechat::usage::report;
+use clap::Args;
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub struct UsageArgs {
+    #[command(flatten)]
+    chat: OneChat,
+}
+
+pub(super) fn run(args: &UsageArgs, context: &mut Context) -> anyhow::Result<u8> {
+    let place = Place::of(context)?;
+    let (ledger, child) = place.chat(&args.chat)?;
+    let report = report(&ledger, &place.sessions(), &child)?;
+    context.output.document(&UsageDocument::of(&report))?;
+    Ok(0)
+}

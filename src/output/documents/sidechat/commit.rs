@@ -1,0 +1,62 @@
+//! `dshkit/sidechat.commit/1`
+
+use super::delivery::{DeliveryDocument, NoticeDocument};
+use super::fold_facts::FoldFacts;
+use crate::output::{Document, TextOut};
+use crate::sidechat::chat::Chat;
+use crate::sidechat::commit::Committed;
+use crate::sidechat::fold::Fold;
+use crate::sidechat::marker::Notice;
+use serde::Serialize;
+use std::io;
+
+/// `{fold, delivery, message, dryRun?}`. `message` is what stands in the parent, or is to; `null` once it does.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CommitDocument {
+    fold: FoldFacts,
+    delivery: DeliveryDocument,
+    message: Option<NoticeDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
+}
+
+impl CommitDocument {
+    /// The document of a fold that was decided on.
+    pub fn of(committed: &Committed) -> CommitDocument {
+        let delivery = DeliveryDocument::of(committed.delivered.as_ref());
+        CommitDocument {
+            fold: FoldFacts::of(&committed.fold, &committed.chat),
+            message: (!delivery.is_delivered()).then(|| NoticeDocument::from(&committed.notice)),
+            delivery,
+            dry_run: None,
+        }
+    }
+
+    /// The document of one that would be.
+    pub fn trial(committed: &Committed) -> CommitDocument {
+        CommitDocument { dry_run: Some(true), ..CommitDocument::of(committed) }
+    }
+
+    /// The document of one whose parent is not written to.
+    pub fn refused(chat: &Chat, fold: &Fold, notice: &Notice) -> CommitDocument {
+        CommitDocument {
+            fold: FoldFacts::of(fold, chat),
+            delivery: DeliveryDocument::refused(),
+            message: Some(NoticeDocument::from(notice)),
+            dry_run: None,
+        }
+    }
+}
+
+impl Document for CommitDocument {
+    const SCHEMA: &'static str = "dshkit/sidechat.commit/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        text.line(&self.fold.line())?;
+        match &self.message {
+            Some(message) if self.delivery.is_open() || self.dry_run.is_some() => message.print(text),
+            _ => Ok(()),
+        }
+    }
+}

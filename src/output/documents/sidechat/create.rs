@@ -1,0 +1,66 @@
+//! `dshkit/sidechat.create/1`
+
+use super::chat::{ChatDocument, OpenDocument};
+use super::print_lines;
+use crate::output::terminal_text::{visible, visible_js};
+use crate::output::{Document, TextOut};
+use crate::sidechat::chat::Chat;
+use crate::sidechat::create::Draft;
+use serde::Serialize;
+use std::io;
+
+/// What no log can make a dsh heed.
+const NOT_ENFORCED: [&str; 3] = ["model", "agentPreset", "toolAllowlist"];
+
+/// `{chat, resume, message, notEnforced, dryRun?}`. `message` is the first message's text.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateDocument {
+    chat: ChatDocument,
+    resume: Option<OpenDocument>,
+    message: String,
+    not_enforced: [&'static str; 3],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
+}
+
+impl CreateDocument {
+    /// The document of a side chat that was made.
+    pub fn of(chat: &Chat, message: &str) -> CreateDocument {
+        CreateDocument {
+            chat: ChatDocument::from(chat),
+            resume: Some(OpenDocument::of(&chat.child)),
+            message: message.to_owned(),
+            not_enforced: NOT_ENFORCED,
+            dry_run: None,
+        }
+    }
+
+    /// The document of one that would be.
+    pub fn trial(draft: &Draft) -> CreateDocument {
+        CreateDocument { resume: None, dry_run: Some(true), ..CreateDocument::of(&draft.chat, &draft.text) }
+    }
+}
+
+impl Document for CreateDocument {
+    const SCHEMA: &'static str = "dshkit/sidechat.create/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        text.line(&visible_js(&self.chat.title.0))?;
+        match &self.resume {
+            Some(resume) => {
+                resume.text(text)?;
+                text.line(&format!(
+                    "seed     {}, messages: {}",
+                    visible(&self.chat.seed.mode),
+                    self.chat.seed.messages.len()
+                ))?;
+                text.line("The log sets sandbox and approvals. Model, agent preset and tools are dsh's to choose.")
+            }
+            None => {
+                text.line("")?;
+                print_lines(text, &self.message)
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `dshkit/sidechat.deliver/1`
+
+use crate::error::Failure;
+use crate::output::documents::error::ErrorFacts;
+use crate::output::json::Js;
+use crate::output::terminal_text::visible;
+use crate::output::{Document, RecordOut, TextOut};
+use crate::sidechat::citation::Cite;
+use crate::sidechat::deliver::{Done, Pending};
+use crate::sidechat::delivery::Delivered;
+use crate::sidechat::fold::Fold;
+use serde::Serialize;
+use std::io;
+
+/// `{deliveries, dryRun?}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliverDocument {
+    deliveries: Vec<DeliveryRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
+}
+
+/// `{kind, id, childSessionId, revision, state, parentEventSeq, reason?, error?}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeliveryRecord {
+    kind: &'static str,
+    id: String,
+    child_session_id: Js,
+    revision: Option<u64>,
+    state: &'static str,
+    parent_event_seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorFacts>,
+}
+
+impl DeliveryRecord {
+    fn of_fold(fold: &Fold) -> DeliveryRecord {
+        DeliveryRecord {
+            kind: "fold",
+            id: fold.id.to_string(),
+            child_session_id: Js::from(&fold.child),
+            revision: Some(fold.revision),
+            state: fold.state.name(),
+            parent_event_seq: fold.delivered.map(|place| place.seq),
+            reason: fold.reason.clone(),
+            error: None,
+        }
+    }
+
+    fn of_cite(cite: &Cite) -> DeliveryRecord {
+        DeliveryRecord {
+            kind: "cite",
+            id: cite.id.to_string(),
+            child_session_id: Js::from(&cite.child),
+            revision: None,
+            state: cite.state.name(),
+            parent_event_seq: cite.delivered.map(|place| place.seq),
+            reason: cite.reason.clone(),
+            error: None,
+        }
+    }
+
+    fn failed(self, result: &Result<Delivered, Failure>) -> DeliveryRecord {
+        DeliveryRecord { error: result.as_ref().err().map(ErrorFacts::of), ..self }
+    }
+}
+
+impl DeliverDocument {
+    /// The document of what was done.
+    pub fn of(done: &[Done]) -> DeliverDocument {
+        let record = |done: &Done| match done {
+            Done::Fold(fold, result) => DeliveryRecord::of_fold(fold).failed(result),
+            Done::Cite(cite, result) => DeliveryRecord::of_cite(cite).failed(result),
+            Done::Unfinished(fold) => DeliveryRecord::of_fold(fold),
+        };
+        DeliverDocument { deliveries: done.iter().map(record).collect(), dry_run: None }
+    }
+
+    /// The document of what is pending.
+    pub fn trial(pending: &[Pending]) -> DeliverDocument {
+        let record = |pending: &Pending| match pending {
+            Pending::Fold(fold) => DeliveryRecord::of_fold(fold),
+            Pending::Cite(cite) => DeliveryRecord::of_cite(cite),
+        };
+        DeliverDocument { deliveries: pending.iter().map(record).collect(), dry_run: Some(true) }
+    }
+}
+
+impl Document for DeliverDocument {
+    const SCHEMA: &'static str = "dshkit/sidechat.deliver/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        if self.deliveries.is_empty() {
+            return text.line("nothing is pending");
+        }
+        self.deliveries.iter().try_for_each(|record| {
+            let revision = record.revision.map(|revision| format!(" rev-{revision}")).unwrap_or_default();
+            let seq = record.parent_event_seq.map(|seq| format!(", seq {seq} of the parent")).unwrap_or_default();
+            let reason = record.reason.as_deref().map(|reason| format!(" ({})", visible(reason))).unwrap_or_default();
+            text.line(&format!("{}{revision}  {}{seq}{reason}  {}", record.kind, record.state, record.id))
+        })
+    }
+
+    fn records(&self, records: &mut RecordOut<'_>) -> io::Result<()> {
+        self.deliveries.iter().try_for_each(|record| records.write(record))
+    }
+}

@@ -1,0 +1,77 @@
+//! A message to a parent, and what became of it.
+
+use super::print_lines;
+use crate::output::TextOut;
+use crate::sidechat::delivery::Delivered;
+use crate::sidechat::marker::Notice;
+use serde::Serialize;
+use std::io;
+
+/// What became of a message, or would: `{state, reason, message, advice}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DeliveryDocument {
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'static str>,
+}
+
+impl DeliveryDocument {
+    /// Of a delivery, or for `None` of one that would be made.
+    pub(super) fn of(delivered: Option<&Delivered>) -> DeliveryDocument {
+        match delivered {
+            None => DeliveryDocument { state: "possible", reason: None, message: None, advice: None },
+            Some(Delivered::At(_)) => {
+                DeliveryDocument { state: "delivered", reason: None, message: None, advice: None }
+            }
+            Some(Delivered::Later(delay)) => DeliveryDocument {
+                state: "pending",
+                reason: Some(delay.reason),
+                message: Some(delay.message.clone()),
+                advice: Some(delay.advice),
+            },
+        }
+    }
+
+    /// Of one that cannot be made.
+    pub(super) fn refused() -> DeliveryDocument {
+        DeliveryDocument { state: "refused", reason: None, message: None, advice: None }
+    }
+
+    pub(super) fn is_delivered(&self) -> bool {
+        self.state == "delivered"
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, "pending" | "refused")
+    }
+}
+
+/// The message itself: `{marker, summary, text}`, what a person can paste.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NoticeDocument {
+    marker: String,
+    summary: String,
+    text: String,
+}
+
+impl From<&Notice> for NoticeDocument {
+    fn from(notice: &Notice) -> NoticeDocument {
+        NoticeDocument { marker: notice.marker.clone(), summary: notice.summary.clone(), text: notice.text.clone() }
+    }
+}
+
+impl NoticeDocument {
+    /// Prints the message to be pasted.
+    pub(super) fn print(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        text.line("")?;
+        text.line("To bring it there yourself, paste this:")?;
+        text.line("")?;
+        print_lines(text, &self.text)
+    }
+}

@@ -1,0 +1,151 @@
+//! What is told of a fold.
+
+use super::calls::CallDocument;
+use super::print_lines;
+use crate::output::TextOut;
+use crate::output::json::Js;
+use crate::output::terminal_text::visible;
+use crate::sidechat::chat::Chat;
+use crate::sidechat::estimate;
+use crate::sidechat::fold::{Fold, Review};
+use crate::sidechat::structure::StructureProblem;
+use serde::Serialize;
+use std::io;
+
+/// A fold.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FoldFacts {
+    fold_id: Option<String>,
+    child_session_id: Js,
+    parent_session_id: Js,
+    pub(super) revision: Option<u64>,
+    pub(super) state: &'static str,
+    standing: Option<&'static str>,
+    text: Option<String>,
+    estimated_tokens: Option<u64>,
+    script_aware_tokens: Option<u64>,
+    max_tokens: u64,
+    structure: Option<StructureDocument>,
+    through_seq: Option<u64>,
+    supersedes_revision: Option<u64>,
+    parent_event_seq: Option<u64>,
+    parent_format: Option<u64>,
+    reason: Option<String>,
+    calls: Vec<CallDocument>,
+    created_at: Option<i64>,
+    updated_at: Option<i64>,
+    committed_at: Option<i64>,
+}
+
+/// `{valid, problems}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StructureDocument {
+    valid: bool,
+    problems: Vec<StructureProblemDocument>,
+}
+
+/// `{kind, label, line, message}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StructureProblemDocument {
+    kind: &'static str,
+    label: &'static str,
+    line: Option<usize>,
+    message: String,
+}
+
+impl StructureDocument {
+    fn of(problems: &[StructureProblem]) -> StructureDocument {
+        let problem = |problem: &StructureProblem| StructureProblemDocument {
+            kind: problem.kind.name(),
+            label: problem.label,
+            line: problem.line,
+            message: problem.to_string(),
+        };
+        StructureDocument { valid: problems.is_empty(), problems: problems.iter().map(problem).collect() }
+    }
+}
+
+impl FoldFacts {
+    /// The facts of a fold.
+    pub(super) fn of(fold: &Fold, chat: &Chat) -> FoldFacts {
+        FoldFacts {
+            fold_id: Some(fold.id.to_string()),
+            revision: Some(fold.revision),
+            state: fold.state.name(),
+            standing: fold.standing.map(|standing| standing.name()),
+            through_seq: fold.basis.through_seq,
+            supersedes_revision: fold.supersedes,
+            parent_event_seq: fold.delivered.map(|place| place.seq),
+            parent_format: fold.delivered.map(|place| place.format),
+            reason: fold.reason.clone(),
+            calls: fold.calls.iter().map(CallDocument::from).collect(),
+            created_at: Some(fold.created_at),
+            updated_at: Some(fold.updated_at),
+            committed_at: fold.committed_at,
+            ..FoldFacts::of_text(fold.text(), chat)
+        }
+    }
+
+    /// What can be said of a text that is no fold yet.
+    pub(super) fn of_text(text: Option<&str>, chat: &Chat) -> FoldFacts {
+        let review = text.map(Review::of);
+        FoldFacts {
+            fold_id: None,
+            child_session_id: Js::from(&chat.child.id),
+            parent_session_id: Js::from(&chat.parent.id),
+            revision: None,
+            state: "prepared",
+            standing: None,
+            text: text.map(str::to_owned),
+            estimated_tokens: review.as_ref().map(|review| review.estimated_tokens),
+            script_aware_tokens: review.as_ref().map(|review| review.script_aware_tokens),
+            max_tokens: estimate::BUDGET,
+            structure: review.as_ref().map(|review| StructureDocument::of(&review.problems)),
+            through_seq: None,
+            supersedes_revision: None,
+            parent_event_seq: None,
+            parent_format: None,
+            reason: None,
+            calls: Vec::new(),
+            created_at: None,
+            updated_at: None,
+            committed_at: None,
+        }
+    }
+
+    /// One line about the fold.
+    pub(super) fn line(&self) -> String {
+        let revision = self.revision.map_or_else(|| "new revision".to_owned(), |revision| format!("rev-{revision}"));
+        let id = self.fold_id.as_deref().unwrap_or("-");
+        let mut line = format!("{revision}  {}", self.state);
+        if let Some(standing) = self.standing {
+            line.push_str(&format!(" ({standing})"));
+        }
+        if let Some(seq) = self.parent_event_seq {
+            line.push_str(&format!(", seq {seq} of the parent"));
+        }
+        if let (Some(tokens), Some(aware)) = (self.estimated_tokens, self.script_aware_tokens) {
+            line.push_str(&format!(", about {tokens} of {} tokens (by script: {aware})", self.max_tokens));
+        }
+        format!("{line}  {id}")
+    }
+
+    /// The fold for people: a line, what is wrong, the text.
+    pub(super) fn print(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        text.line(&self.line())?;
+        if let Some(reason) = &self.reason {
+            text.line(&format!("reason: {}", visible(reason)))?;
+        }
+        for problem in self.structure.iter().flat_map(|structure| &structure.problems) {
+            text.line(&format!("not in order: {}", problem.message))?;
+        }
+        if let Some(body) = &self.text {
+            text.line("")?;
+            print_lines(text, body)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! `dshkit/sidechat.show/1`
+
+use super::chat::{ListedDocument, OpenDocument};
+use super::cite_facts::CiteFacts;
+use super::fold_facts::FoldFacts;
+use super::print_lines;
+use crate::output::documents::list::time;
+use crate::output::json::Js;
+use crate::output::terminal_text::{visible, visible_js};
+use crate::output::{Document, TextOut};
+use crate::sidechat::listing::Listed;
+use serde::Serialize;
+use std::io;
+
+/// `{chat, folds, cites, replies, resume}`. `replies` are what can be cited.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShowDocument {
+    chat: ListedDocument,
+    folds: Vec<FoldFacts>,
+    cites: Vec<CiteFacts>,
+    replies: Option<Vec<ReplyDocument>>,
+    resume: OpenDocument,
+}
+
+/// `{messageId, time, text}`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReplyDocument {
+    message_id: Js,
+    time: i64,
+    text: String,
+}
+
+impl ShowDocument {
+    /// The document of a side chat.
+    pub fn new(listed: &Listed) -> ShowDocument {
+        let reply = |reply: &crate::sidechat::reading::Reply| ReplyDocument {
+            message_id: Js::from(&reply.message_id),
+            time: reply.time,
+            text: reply.text.clone(),
+        };
+        ShowDocument {
+            chat: ListedDocument::from(listed),
+            folds: listed.folds.iter().map(|fold| FoldFacts::of(fold, &listed.chat)).collect(),
+            cites: listed.cites.iter().map(|cite| CiteFacts::of(cite, &listed.chat)).collect(),
+            replies: listed.log.as_ref().ok().map(|log| log.replies.iter().map(reply).collect()),
+            resume: OpenDocument::of(&listed.chat.child),
+        }
+    }
+}
+
+impl Document for ShowDocument {
+    const SCHEMA: &'static str = "dshkit/sidechat.show/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        let chat = &self.chat.chat;
+        text.line(&visible_js(&chat.title.0))?;
+        self.resume.text(text)?;
+        text.line(&format!("parent   {}", visible_js(&chat.parent_session_id.0)))?;
+        let revision =
+            self.chat.latest_fold_revision.map_or_else(|| "no fold".to_owned(), |revision| format!("rev-{revision}"));
+        text.line(&format!("status   {}, {revision}, seed {}", chat.status, visible(&chat.seed.mode)))?;
+        text.line("")?;
+        print_lines(text, &chat.question)?;
+        for fold in &self.folds {
+            text.line("")?;
+            fold.print(text)?;
+        }
+        if !self.cites.is_empty() {
+            text.line("")?;
+        }
+        self.cites.iter().try_for_each(|cite| text.line(&cite.line()))?;
+        for reply in self.replies.iter().flatten() {
+            text.line("")?;
+            text.line(&format!("reply {}  {}", visible_js(&reply.message_id.0), time(reply.time)))?;
+            print_lines(text, &reply.text)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,224 @@
+//! Quoting a reply or a fold of a side chat in its parent (seed §6.9).
+
+use super::chat::Chat;
+use super::citation::{Cite, Source};
+use super::delivery::{Delivered, Door, Terms, cite_notice, deliver_cite};
+use super::estimate::{self, compatible_tokens};
+use super::fold::{Place, State};
+use super::id::Id;
+use super::ledger::Ledger;
+use super::marker::Notice;
+use super::reading::{Reading, Said, Speaker};
+use super::relation::{Sessions, chat_of, require_not_abandoned, require_parent};
+use crate::corpus::{Corpus, Record};
+use crate::error::{Code, Failure};
+use crate::model::js_string::JsString;
+use crate::stores::steps::Steps;
+use std::path::Path;
+
+/// What is to be quoted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A reply, or the part of it between two UTF-16 offsets.
+    Message {
+        /// Its id.
+        id: JsString,
+        /// The part.
+        range: Option<(u64, u64)>,
+    },
+    /// The committed fold of this revision.
+    Fold(u64),
+}
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Wanted<'w> {
+    /// The side chat.
+    pub child: &'w JsString,
+    /// What of it.
+    pub subject: &'w Subject,
+    /// The session that must be the parent.
+    pub caller: Option<&'w Record>,
+}
+
+/// A cite, its side chat, and what became of its message.
+#[derive(Clone, Debug)]
+pub struct Cited {
+    /// The side chat.
+    pub chat: Chat,
+    /// The cite.
+    pub cite: Cite,
+    /// Its message.
+    pub notice: Notice,
+    /// What became of it; of a trial what would, `None` for an append.
+    pub delivered: Option<Delivered>,
+}
+
+/// Quotes something in the parent. An id that was used before for the same gives what became of it.
+///
+/// # Errors
+/// It is refused, and nothing was changed; or it was decided on and could not be written.
+pub fn cite(
+    home: &Path,
+    corpus: &Corpus,
+    id: &Id,
+    wanted: &Wanted<'_>,
+    terms: &Terms,
+    steps: &mut dyn Steps,
+) -> Result<Cited, Failure> {
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    let catalog = corpus.catalog()?;
+    let sessions = Sessions { corpus, catalog: &catalog };
+    let trial = examine(&ledger, &sessions, id, wanted, terms)?;
+    if trial.cite.state == State::Committed {
+        return Ok(trial);
+    }
+    if ledger.cite(id)?.is_none() {
+        ledger.decide_cite(&trial.cite, steps)?;
+    }
+    let delivered = deliver_cite(&mut ledger, &sessions, &trial.cite, terms, steps)?;
+    let cite = ledger.cite(id)?.unwrap_or(trial.cite);
+    Ok(Cited { delivered: Some(delivered), cite, ..trial })
+}
+
+/// Says what [`cite`] would do, and changes nothing.
+///
+/// # Errors
+/// It would be refused.
+pub fn examine(
+    ledger: &Ledger,
+    sessions: &Sessions<'_>,
+    id: &Id,
+    wanted: &Wanted<'_>,
+    terms: &Terms,
+) -> Result<Cited, Failure> {
+    let cited = quoted(ledger, sessions, id, wanted, terms.now)?;
+    if cited.cite.state == State::Committed {
+        return Ok(cited);
+    }
+    let (parent, _) = sessions.pair(&cited.chat)?;
+    let delivered = Door::to(sessions.corpus, ledger, parent, terms)?.check(&cited.notice)?;
+    Ok(Cited { delivered, ..cited })
+}
+
+/// The cite and its message as they would be, whether the message can be brought to the parent or not.
+///
+/// # Errors
+/// It would be refused for what it is.
+pub fn quoted(
+    ledger: &Ledger,
+    sessions: &Sessions<'_>,
+    id: &Id,
+    wanted: &Wanted<'_>,
+    now: i64,
+) -> Result<Cited, Failure> {
+    let chat = chat_of(ledger, wanted.child)?;
+    require_parent(&chat, wanted.caller)?;
+    if ledger.fold(id)?.is_some() {
+        return Err(Failure::new(Code::IdCollision, format!("{id} is a fold")));
+    }
+    let old = ledger.cite(id)?;
+    if let Some(cite) = &old {
+        require_same(cite, wanted)?;
+        if cite.state == State::Committed {
+            let (notice, delivered) = (cite_notice(&chat, cite), cite.delivered.map(Delivered::At));
+            return Ok(Cited { chat, cite: cite.clone(), notice, delivered });
+        }
+    }
+    let (_, child) = sessions.pair(&chat)?;
+    let cite = match old {
+        Some(cite) => cite,
+        None => {
+            require_not_abandoned(&chat)?;
+            let (source, text, source_time) = match wanted.subject {
+                Subject::Message { id, range } => {
+                    let reading = Reading::of(sessions.corpus, child)?;
+                    quoted_message(&reading, id, *range)?
+                }
+                Subject::Fold(revision) => quoted_fold(ledger, &chat, *revision)?,
+            };
+            Cite {
+                id: id.clone(),
+                child: chat.child.id.clone(),
+                source,
+                text,
+                source_time,
+                state: State::Pending,
+                delivered: None,
+                reason: None,
+                created_at: now,
+                updated_at: now,
+                committed_at: None,
+            }
+        }
+    };
+    let notice = cite_notice(&chat, &cite);
+    Ok(Cited { chat, cite, notice, delivered: None })
+}
+
+fn require_same(cite: &Cite, wanted: &Wanted<'_>) -> Result<(), Failure> {
+    let is_same = cite.child == *wanted.child
+        && match (&cite.source, wanted.subject) {
+            (Source::Message { message_id, range, .. }, Subject::Message { id, range: wanted }) => {
+                message_id == id && range == wanted
+            }
+            (Source::Fold { revision, .. }, Subject::Fold(wanted)) => revision == wanted,
+            _ => false,
+        };
+    if is_same { Ok(()) } else { Err(Failure::new(Code::IdCollision, format!("{} quotes something else", cite.id))) }
+}
+
+fn quoted_message(
+    reading: &Reading,
+    id: &JsString,
+    range: Option<(u64, u64)>,
+) -> Result<(Source, String, i64), Failure> {
+    let said = reading.find(id).filter(|said| matches!(said.speaker, Speaker::Model { .. }));
+    let said = said.ok_or_else(|| {
+        Failure::new(Code::MessageNotFound, format!("the side chat has no reply {id:?} with text"))
+            .hint("only what its model said can be quoted; `dshkit sidechat show SESSION` lists it")
+    })?;
+    let text = match range {
+        None => said.text.clone(),
+        Some((start, end)) => part(said, start, end)?,
+    };
+    require_fits(&text, "take a part with --range START-END, or fold the side chat")?;
+    let place = Place { seq: said.seq, format: reading.format };
+    Ok((Source::Message { message_id: id.clone(), place, range }, text, said.time))
+}
+
+/// The part of a reply between two UTF-16 offsets.
+fn part(said: &Said, start: u64, end: u64) -> Result<String, Failure> {
+    let units: Vec<u16> = said.text.encode_utf16().collect();
+    let wrong = |why: &str| Err(Failure::new(Code::BadRequest, format!("the range {start}-{end} {why}")));
+    let length = units.len() as u64;
+    if start >= end || end > length {
+        return wrong(&format!("is none of a text of {length} UTF-16 units"));
+    }
+    match String::from_utf16(&units[start as usize..end as usize]) {
+        Ok(text) if text.trim().is_empty() => wrong("holds nothing but white space"),
+        Ok(text) => Ok(text),
+        Err(_) => wrong("begins or ends in the middle of a character"),
+    }
+}
+
+fn quoted_fold(ledger: &Ledger, chat: &Chat, revision: u64) -> Result<(Source, String, i64), Failure> {
+    let folds = ledger.folds(&chat.child.id)?;
+    let committed = folds.into_iter().find(|fold| fold.revision == revision && fold.state == State::Committed);
+    let fold = committed.ok_or_else(|| {
+        Failure::new(Code::FoldNotFound, format!("the side chat has no committed revision {revision}"))
+            .hint("`dshkit sidechat show SESSION` lists its folds")
+    })?;
+    let text = fold.committed_text.clone().unwrap_or_default();
+    require_fits(&text, "fold the side chat again, shorter")?;
+    Ok((Source::Fold { fold_id: fold.id, revision }, text, fold.committed_at.unwrap_or(fold.updated_at)))
+}
+
+fn require_fits(text: &str, advice: &str) -> Result<(), Failure> {
+    let tokens = compatible_tokens(text);
+    if tokens <= estimate::BUDGET {
+        return Ok(());
+    }
+    let message = format!("the quotation is about {tokens} tokens long, at most {} are allowed", estimate::BUDGET);
+    Err(Failure::new(Code::CiteTooLarge, message).hint(advice))
+}

@@ -1,0 +1,159 @@
+//! A fold: a conclusion of a side chat, in one of its revisions.
+
+use super::chat::ModelCall;
+use super::estimate;
+use super::id::Id;
+use super::structure::{self, StructureProblem};
+use crate::model::js_string::JsString;
+
+/// How far what is to be written into the parent has come (sidechat.md §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A model is writing it.
+    Generating,
+    /// It can be looked at, and nothing was promised.
+    Prepared,
+    /// It is decided, and not in the parent's log for all that is known.
+    Pending,
+    /// It stands in the parent's log.
+    Committed,
+    /// It could not be made, or not be written.
+    Failed,
+}
+
+impl State {
+    /// Every state.
+    pub const ALL: [State; 5] = [State::Generating, State::Prepared, State::Pending, State::Committed, State::Failed];
+
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Generating => "generating",
+            State::Prepared => "prepared",
+            State::Pending => "pending",
+            State::Committed => "committed",
+            State::Failed => "failed",
+        }
+    }
+}
+
+/// Which of the committed revisions counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The newest.
+    Current,
+    /// A newer one took its place. It is as it was.
+    Superseded,
+}
+
+impl Standing {
+    /// Every standing.
+    pub const ALL: [Standing; 2] = [Standing::Current, Standing::Superseded];
+
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Standing::Current => "current",
+            Standing::Superseded => "superseded",
+        }
+    }
+}
+
+/// A fold.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// Its id, which is that of its message too.
+    pub id: Id,
+    /// The side chat.
+    pub child: JsString,
+    /// Its number in the side chat, from 1. Numbers rise; one whose fold failed is not given again.
+    pub revision: u64,
+    /// How far it has come.
+    pub state: State,
+    /// Which of the committed ones it is.
+    pub standing: Option<Standing>,
+    /// The text as it was prepared; `None` while or because none was made.
+    pub prepared_text: Option<String>,
+    /// The text that was decided on, for ever.
+    pub committed_text: Option<String>,
+    /// What of the side chat it is made from.
+    pub basis: Basis,
+    /// The calls of a model it took.
+    pub calls: Vec<ModelCall>,
+    /// The revision that was current when this one was decided on.
+    pub supersedes: Option<u64>,
+    /// Where it stands in the parent's log.
+    pub delivered: Option<Place>,
+    /// Why it failed, or has to wait.
+    pub reason: Option<String>,
+    /// When it was begun, in milliseconds since the epoch.
+    pub created_at: i64,
+    /// When its state last changed.
+    pub updated_at: i64,
+    /// When it came to stand in the parent's log.
+    pub committed_at: Option<i64>,
+}
+
+/// What of a side chat a fold is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis {
+    /// The last event that was seen; `None` for an empty log.
+    pub through_seq: Option<u64>,
+    /// The last message that was seen. It keeps its id when dsh migrates the log and its seqs change.
+    pub through_message: Option<JsString>,
+    /// The format generation in which the seq counts.
+    pub format: u64,
+}
+
+/// A place in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The event.
+    pub seq: u64,
+    /// The format generation in which the seq counts.
+    pub format: u64,
+}
+
+/// What can be said of the text of a fold.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// The estimate the budget counts with.
+    pub estimated_tokens: u64,
+    /// The other estimate.
+    pub script_aware_tokens: u64,
+    /// What is wrong with its structure.
+    pub problems: Vec<StructureProblem>,
+}
+
+impl Review {
+    /// Looks at a text.
+    pub fn of(text: &str) -> Review {
+        Review {
+            estimated_tokens: estimate::compatible_tokens(text),
+            script_aware_tokens: estimate::script_aware_tokens(text),
+            problems: structure::problems(text),
+        }
+    }
+
+    /// Whether the text is within its budget.
+    pub fn fits(&self) -> bool {
+        self.estimated_tokens <= estimate::BUDGET
+    }
+
+    /// Whether the text may be committed.
+    pub fn is_good(&self) -> bool {
+        self.fits() && self.problems.is_empty()
+    }
+}
+
+impl Fold {
+    /// The text that counts: the one decided on, else the prepared one.
+    pub fn text(&self) -> Option<&str> {
+        self.committed_text.as_deref().or(self.prepared_text.as_deref())
+    }
+
+    /// Whether it stands in the parent's log or is on its way there.
+    pub fn is_decided(&self) -> bool {
+        matches!(self.state, State::Pending | State::Committed)
+    }
+}

@@ -1,0 +1,248 @@
+//! Preparing folds: the next revision of a side chat, from a text or by a model (seed §6.6, §6.8).
+
+use super::chat::{Chat, ModelCall};
+use super::fold::{Basis, Fold, Review, State};
+use super::id::Id;
+use super::language::Language;
+use super::ledger::{Ledger, NewFold};
+use super::reading::Reading;
+use super::relation::{Sessions, chat_of, require_not_abandoned};
+use super::request::{self, Ask, Request};
+use crate::error::{Code, Failure};
+use crate::model::js_string::JsString;
+use crate::stores::steps::Steps;
+use std::path::Path;
+
+/// The most a fold may hold before it is even looked at, in UTF-16 units (sidechat.md §2.7).
+const MAX_UNITS: u64 = 20_000;
+
+/// A side chat that a fold can be made of, as it is now.
+#[derive(Debug)]
+pub struct Foldable {
+    /// The side chat.
+    pub chat: Chat,
+    /// What was said in it.
+    pub reading: Reading,
+}
+
+/// A fold, and whether it was there before.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The fold.
+    pub fold: Fold,
+    /// Whether it had been prepared before, and nothing was done now.
+    pub is_old: bool,
+    /// Why the text of a model was not written again although it should have been.
+    pub rewrite_failure: Option<String>,
+}
+
+/// Reads a side chat that is to be folded.
+///
+/// # Errors
+/// It is none, was given up, or it or its parent is gone or cannot be read.
+pub fn foldable(ledger: &Ledger, sessions: &Sessions<'_>, child: &JsString) -> Result<Foldable, Failure> {
+    let chat = chat_of(ledger, child)?;
+    require_not_abandoned(&chat)?;
+    let (_, session) = sessions.pair(&chat)?;
+    Ok(Foldable { reading: Reading::of(sessions.corpus, session)?, chat })
+}
+
+impl Foldable {
+    /// What a model is asked for a fold.
+    pub fn request(&self, language: Language) -> Request {
+        request::fold(&self.reading, &self.chat.title, language)
+    }
+
+    fn basis(&self) -> Basis {
+        Basis {
+            through_seq: self.reading.status.last_seq,
+            through_message: self.reading.last_message.clone(),
+            format: self.reading.format,
+        }
+    }
+}
+
+/// Takes white space off a text that is to become a fold.
+///
+/// # Errors
+/// Nothing is left, or it is longer than any fold could be.
+pub fn checked_text(text: &str) -> Result<&str, Failure> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Failure::new(Code::BadRequest, "the fold is empty"));
+    }
+    let units = super::estimate::utf16_len(text);
+    if units > MAX_UNITS {
+        let message = format!("the fold has {units} characters; more than {MAX_UNITS} are not even looked at");
+        return Err(Failure::new(Code::BadRequest, message));
+    }
+    Ok(text)
+}
+
+/// The fold an id names already, if it is one of this side chat.
+///
+/// # Errors
+/// It is one of another.
+pub fn existing(ledger: &Ledger, id: &Id, child: &JsString) -> Result<Option<Fold>, Failure> {
+    match ledger.fold(id)? {
+        Some(fold) if fold.child != *child => {
+            Err(Failure::new(Code::IdCollision, format!("{id} is a fold of the side chat {:?}", fold.child)))
+        }
+        Some(fold) => Ok(Some(fold)),
+        None if ledger.cite(id)?.is_some() => Err(Failure::new(Code::IdCollision, format!("{id} is a cite"))),
+        None => Ok(None),
+    }
+}
+
+/// Prepares the next revision with this text. An id that was used before gives what it stood for.
+///
+/// # Errors
+/// The id stands for something else, or the ledger cannot be written.
+pub fn from_text(
+    home: &Path,
+    foldable: &Foldable,
+    id: &Id,
+    text: &str,
+    now: i64,
+    steps: &mut dyn Steps,
+) -> Result<Prepared, Failure> {
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    let child = &foldable.chat.child.id;
+    if let Some(fold) = existing(&ledger, id, child)? {
+        if fold.prepared_text.as_deref().is_some_and(|prepared| prepared != text) {
+            let message = format!("the fold {id} was prepared with another text");
+            return Err(Failure::new(Code::IdCollision, message)
+                .hint("change it with --edit, commit it with --text, or leave the id out for a new revision"));
+        }
+        if fold.prepared_text.is_some() {
+            return Ok(Prepared { fold, is_old: true, rewrite_failure: None });
+        }
+        return Err(without_text(&fold));
+    }
+    let new = NewFold { id: id.clone(), child: child.clone(), text: Some(text.to_owned()), basis: foldable.basis() };
+    ledger.reserve_fold(&new, now, steps)?;
+    Ok(Prepared { fold: required(&ledger, id)?, is_old: false, rewrite_failure: None })
+}
+
+/// Has a model write the next revision, and write it again, once, if it is not as it must be. Nobody is kept
+/// from the ledger meanwhile. An id that was used before gives what it stood for, without asking anybody;
+/// one whose attempt failed is tried again.
+///
+/// # Errors
+/// The model gave no answer (the revision is used up), the id stands for something else or is being written,
+/// or the ledger cannot be written.
+pub fn by_model(
+    home: &Path,
+    foldable: &Foldable,
+    id: &Id,
+    language: Language,
+    now: i64,
+    ask: &mut Ask<'_>,
+    steps: &mut dyn Steps,
+) -> Result<Prepared, Failure> {
+    if let Some(fold) = begin(home, foldable, id, now, steps)? {
+        return Ok(Prepared { fold, is_old: true, rewrite_failure: None });
+    }
+    let mut calls = Vec::new();
+    let written = write(foldable, language, ask, &mut calls);
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    match written {
+        Ok((text, rewrite_failure)) => {
+            ledger.prepare_fold(id, &text, &calls, now, steps)?;
+            Ok(Prepared { fold: required(&ledger, id)?, is_old: false, rewrite_failure })
+        }
+        Err(failure) => {
+            ledger.fail_fold(id, &failure.message, &calls, now, steps)?;
+            Err(failure)
+        }
+    }
+}
+
+/// Gives a revision to what a model is about to write, unless the id has what it stands for.
+fn begin(home: &Path, foldable: &Foldable, id: &Id, now: i64, steps: &mut dyn Steps) -> Result<Option<Fold>, Failure> {
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    let child = &foldable.chat.child.id;
+    match existing(&ledger, id, child)? {
+        Some(fold) if fold.prepared_text.is_some() => return Ok(Some(fold)),
+        Some(fold) if fold.state == State::Generating => return Err(without_text(&fold)),
+        Some(fold) => ledger.restart_fold(&fold.id, &foldable.basis(), now, steps)?,
+        None => {
+            let new = NewFold { id: id.clone(), child: child.clone(), text: None, basis: foldable.basis() };
+            ledger.reserve_fold(&new, now, steps)?;
+        }
+    }
+    Ok(None)
+}
+
+/// Asks for a text, and once for a better one.
+fn write(
+    foldable: &Foldable,
+    language: Language,
+    ask: &mut Ask<'_>,
+    calls: &mut Vec<ModelCall>,
+) -> Result<(String, Option<String>), Failure> {
+    let request = foldable.request(language);
+    let first = ask(&request)?;
+    calls.push(first.call);
+    let review = Review::of(&first.text);
+    if review.is_good() {
+        return Ok((first.text, None));
+    }
+    match ask(&request::rewrite(&request, &first.text, &review, language)) {
+        Ok(second) => {
+            calls.push(second.call);
+            Ok((second.text, None))
+        }
+        // The first text is there, and a person can put it right.
+        Err(failure) => Ok((first.text, Some(failure.message))),
+    }
+}
+
+/// Gives a fold that nothing was decided on another text.
+///
+/// # Errors
+/// It was decided on, or there is none to change.
+pub fn edit(home: &Path, id: &Id, text: &str, now: i64, steps: &mut dyn Steps) -> Result<Fold, Failure> {
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    let fold = required(&ledger, id)?;
+    require_editable(&fold)?;
+    ledger.prepare_fold(id, text, &fold.calls, now, steps)?;
+    required(&ledger, id)
+}
+
+/// Refuses to change what was decided on, or is being written.
+///
+/// # Errors
+/// It is.
+pub fn require_editable(fold: &Fold) -> Result<(), Failure> {
+    if fold.state == State::Generating {
+        return Err(without_text(fold));
+    }
+    if fold.committed_text.is_none() {
+        return Ok(());
+    }
+    Err(Failure::new(Code::StatusInvalid, format!("revision {} was decided on and cannot be changed", fold.revision))
+        .hint("prepare a new revision"))
+}
+
+/// The failure of who needs the text of a fold that has none.
+pub fn without_text(fold: &Fold) -> Failure {
+    if fold.state == State::Generating {
+        return Failure::new(Code::FoldGenerating, format!("a model is still writing revision {}", fold.revision))
+            .hint("if no dshkit is at work any more, `dshkit sidechat deliver` clears it");
+    }
+    let reason = fold.reason.as_deref().unwrap_or("for no known reason");
+    Failure::new(Code::FoldFailed, format!("revision {} could not be made: {reason}", fold.revision))
+        .hint("`dshkit sidechat fold` makes the next one")
+}
+
+/// The fold an id names.
+///
+/// # Errors
+/// It names none.
+pub fn required(ledger: &Ledger, id: &Id) -> Result<Fold, Failure> {
+    ledger.fold(id)?.ok_or_else(|| {
+        Failure::new(Code::FoldNotFound, format!("there is no fold {id}"))
+            .hint("`dshkit sidechat show SESSION` lists the folds of a side chat")
+    })
+}
