@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// A member that must be there and may be null. (An `Option` alone may also be left out.)
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(deserializer)
 }
 
@@ -22,6 +22,7 @@ macro_rules! mirror {
         struct $name { $($(#[$inner])* $field: $type,)* }
     )*};
 }
+pub(crate) use mirror;
 
 mirror! {
     List { schema: String, sessions: Vec<Session>, problems: Vec<Problem>, }
@@ -327,7 +328,7 @@ enum Verdict {
 
 /// Reads what a run printed as one document of a shape.
 #[track_caller]
-fn read<T: DeserializeOwned>(outcome: &Outcome) -> T {
+pub(crate) fn read<T: DeserializeOwned>(outcome: &Outcome) -> T {
     serde_json::from_slice(&outcome.stdout).unwrap_or_else(|error| panic!("{error}\n{outcome}"))
 }
 

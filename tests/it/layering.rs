@@ -94,9 +94,8 @@ fn modules_named(line: &str) -> Vec<String> {
 
 #[test]
 fn files_and_databases_are_opened_by_stores() {
-    let is_allowed = |path: &str| {
-        ["stores", "cache", "projections/cache", "query/index", "commands"].iter().any(|folder| is_below(path, folder))
-    };
+    let databases = ["stores", "cache", "projections/cache", "query/index", "sidechat/ledger", "commands"];
+    let is_allowed = |path: &str| databases.iter().any(|folder| is_below(path, folder));
     assert_none(
         offences(&["rusqlite", "std::fs", "fs::read", "File::open"], |path| {
             // A selector that is a path is compared with canonical paths.
@@ -146,7 +145,7 @@ fn environment_and_clock_are_passed_in() {
 #[test]
 fn inner_modules_know_nothing_of_outer_ones() {
     // Each may use itself and what stands before it; from the corpus on also the failures with a code.
-    let order = ["model", "generations", "stores", "corpus", "cache", "projections", "query", "reference"];
+    let order = ["model", "generations", "stores", "corpus", "cache", "projections", "query", "reference", "sidechat"];
     let mut found = Vec::new();
     for source in sources() {
         let Some(own) = order.iter().position(|name| *name == module(&source.path)) else { continue };
@@ -163,8 +162,20 @@ fn inner_modules_know_nothing_of_outer_ones() {
 
 #[test]
 fn nothing_below_the_commands_knows_them_or_the_output() {
-    let inner =
-        ["model", "generations", "stores", "corpus", "cache", "projections", "query", "reference", "error", "env"];
+    let inner = [
+        "model",
+        "generations",
+        "stores",
+        "corpus",
+        "cache",
+        "projections",
+        "query",
+        "reference",
+        "sidechat",
+        "generator",
+        "error",
+        "env",
+    ];
     let mut found = Vec::new();
     for source in sources().iter().filter(|source| inner.contains(&module(&source.path))) {
         for (number, line) in &source.lines {
@@ -174,6 +185,24 @@ fn nothing_below_the_commands_knows_them_or_the_output() {
         }
     }
     assert_none(found, "the library does not know how it is called");
+}
+
+#[test]
+fn a_generator_knows_no_side_chat_and_a_side_chat_no_generator() {
+    let mut found = Vec::new();
+    for source in sources() {
+        let forbidden = match module(&source.path) {
+            "generator" => |name: &str| !["generator", "model", "error"].contains(&name),
+            "sidechat" => |name: &str| name == "generator",
+            _ => continue,
+        };
+        for (number, line) in &source.lines {
+            if modules_named(line).iter().any(|name| forbidden(name)) {
+                found.push(format!("src/{}:{number}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert_none(found, "who asks a model does not know what for, and the other way round");
 }
 
 #[test]

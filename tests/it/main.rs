@@ -23,6 +23,7 @@ mod reference;
 mod resume;
 mod search;
 mod sessions;
+mod sidechat;
 mod support;
 mod uri;
 mod usage;

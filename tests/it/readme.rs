@@ -12,8 +12,8 @@ fn every_example_prints_what_the_readme_says() {
     assert!(!blocks.is_empty(), "the README has examples");
     let mut wrong = Vec::new();
     for block in &blocks {
-        let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
-        let printed: String = commands.map(|command| format!("$ {command}\n{}", run(command))).collect();
+        let commands: Vec<&str> = block.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+        let printed = run(&commands);
         if printed != *block {
             wrong.push(format!("the README says:\n{block}\nand it is:\n{printed}"));
         }
@@ -59,12 +59,16 @@ fn console_blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-/// What a person sees who types that in the root of the repository: standard output and error in one.
-fn run(command: &str) -> String {
+/// What a person sees who types that, line by line, in the root of the repository: the lines, and standard
+/// output and error in one.
+fn run(commands: &[&str]) -> String {
+    let quoted = |command: &str| command.replace('\'', "'\\''");
+    let typed: String =
+        commands.iter().map(|command| format!("printf '%s\\n' '$ {}'\n{command}\n", quoted(command))).collect();
     let program = Path::new(env!("CARGO_BIN_EXE_dshkit"));
     let programs = program.parent().expect("the program lies in a directory").display();
     let output = Command::new("/bin/sh")
-        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .args(["-c", &format!("exec 2>&1\n{typed}")])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env_clear()
         .env("PATH", format!("{programs}:/usr/bin:/bin"))

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[expect(clippy::disallowed_methods, reason = "where the oracle is, only the environment can tell")]
-fn oracle() -> Option<PathBuf> {
+pub(crate) fn oracle() -> Option<PathBuf> {
     let oracle = std::env::var_os("DSHKIT_ORACLE").map(PathBuf::from);
     if oracle.is_none() {
         eprintln!("skipped: DSHKIT_ORACLE does not name the oracle");
@@ -29,7 +29,7 @@ fn oracle() -> Option<PathBuf> {
 /// and that each text stands once in the one request it makes, in this order and before the prompt. Says
 /// where.
 #[track_caller]
-fn resume(oracle: &Path, version: &str, store: &Path, id: &str, texts: &[&str], keep: &Path) -> Vec<usize> {
+pub(crate) fn resume(oracle: &Path, version: &str, store: &Path, id: &str, texts: &[&str], keep: &Path) -> Vec<usize> {
     let prompt = texts.last().unwrap();
     let mut command = Command::new(oracle.join("resume-check"));
     command.arg(version).arg(store).args([id, prompt, "--only", "--full", "--keep"]).arg(keep);

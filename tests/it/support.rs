@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -26,6 +27,8 @@ pub(crate) struct Outcome {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
     pub(crate) status: Option<i32>,
+    /// The signal that ended the program, if one did.
+    pub(crate) signal: Option<i32>,
     command: String,
 }
 
@@ -122,6 +125,7 @@ pub(crate) fn outcome(mut command: Command, input: &[u8]) -> Outcome {
         stdout: output.stdout,
         stderr: String::from_utf8(output.stderr).unwrap(),
         status: output.status.code(),
+        signal: output.status.signal(),
         command: words.join(" "),
     }
 }
@@ -151,6 +155,13 @@ impl Outcome {
         let error = document["error"].clone();
         assert_eq!(error["code"], code, "the code\n{self}");
         error
+    }
+
+    /// Asserts that the program ended with this status and said why under this code, whatever data it printed.
+    #[track_caller]
+    pub(crate) fn fails_with_data(mut self, status: i32, code: &str) -> Value {
+        self.stdout.clear();
+        self.fails(status, code)
     }
 
     /// Standard output as text.

@@ -1,0 +1,181 @@
+//! The whole loop from a shell, with a model behind a loopback address and with one that is a command.
+
+use super::{A, Chats, FOLD, PLAIN};
+use crate::support::{Outcome, outcome};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// A model behind a loopback address, which answers as scripted and keeps what it was asked.
+struct Model {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Model {
+    /// Each answer is a status and a body; after the last one nobody listens.
+    fn new(answers: Vec<(u16, String)>) -> Model {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&asked);
+        thread::spawn(move || {
+            for (status, body) in answers {
+                let (stream, _) = listener.accept().unwrap();
+                kept.lock().unwrap().push(answer(stream, status, &body));
+            }
+        });
+        Model { url, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn answer(mut stream: TcpStream, status: u16, body: &str) -> String {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&request).into_owned();
+        if let Some((head, rest)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if rest.len() >= length.unwrap_or(0usize) {
+                break;
+            }
+        }
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0);
+        request.extend_from_slice(&buffer[..read]);
+    }
+    let head = format!("HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    String::from_utf8(request).unwrap()
+}
+
+fn said(text: &str) -> (u16, String) {
+    let usage =
+        json!({"prompt_tokens": 300, "completion_tokens": 50, "total_tokens": 350, "prompt_cache_hit_tokens": 128});
+    let choice = json!({"finish_reason": "stop", "message": {"role": "assistant", "content": text}});
+    (200, json!({"model": "scripted-1", "choices": [choice], "usage": usage}).to_string())
+}
+
+/// The loop: create with a task, generate and have it written again, edit, commit, cite, usage.
+fn whole_loop(chats: &Chats, asking: &[&str], rewritten: bool) -> (String, Value) {
+    let run = |words: &[&str], more: &[&str]| -> Outcome {
+        let mut command = chats.sandbox.command();
+        command.env("SCRIPTED_KEY", "sk-scripted").env("EDITOR", "sed -i s/a.rs/edited.rs/");
+        command.arg("sidechat").args(words).args(more);
+        outcome(command, b"")
+    };
+    let created =
+        run(&["create", "--parent", A, "--question", "Which key?", "--seed", "task"], asking).success().json();
+    let child = created["chat"]["childSessionId"].as_str().unwrap().to_owned();
+    assert_eq!(created["chat"]["seed"]["generated"]["text"], "The goal is a key.");
+    chats.go_on(&child, |talk| {
+        talk.exchange(("q1", "Is it safe?"), ("r1", "Yes."));
+    });
+    let folded = run(&["fold", &child, "--generate"], asking).success().json();
+    let fold = folded["fold"]["foldId"].as_str().unwrap().to_owned();
+    assert_eq!(folded["fold"]["calls"].as_array().unwrap().len(), if rewritten { 2 } else { 1 });
+    assert_eq!(folded["fold"]["structure"]["valid"], true);
+    let edited = run(&["fold", &child, "--fold-id", &fold, "--edit"], &[]).success().json();
+    assert!(edited["fold"]["text"].as_str().unwrap().contains("edited.rs"));
+    assert_eq!(chats.commit(&fold, &[]).success().json()["fold"]["state"], "committed");
+    assert_eq!(chats.cite(&child, &["r1"]).success().json()["cite"]["state"], "committed");
+    let written = chats.written();
+    assert_eq!(written.len(), 2);
+    assert!(written[0].1.contains("edited.rs") && written[1].1.ends_with("\n\nYes."));
+    (child.clone(), run(&["usage", &child], &[]).success().json())
+}
+
+#[test]
+fn with_an_endpoint() {
+    let chats = Chats::new(PLAIN);
+    let model = Model::new(vec![said("The goal is a key."), said("nonsense"), said(FOLD)]);
+    let asking = ["--endpoint", &model.url, "--key-env", "SCRIPTED_KEY"];
+    let (_, usage) = whole_loop(&chats, &asking, true);
+    let call = json!({"route": {"provider": "127.0.0.1", "model": "scripted-1"},
+        "usage": {"inputTokens": 172, "outputTokens": 50, "totalTokens": 350, "cacheReadTokens": 128, "reasoningTokens": null}});
+    let without_time = |call: &Value| json!({"route": call["route"], "usage": call["usage"]});
+    assert_eq!(without_time(&usage["seedCall"]), call);
+    let calls = usage["foldCalls"][0]["calls"].as_array().unwrap();
+    assert_eq!(calls.iter().map(without_time).collect::<Vec<_>>(), [call.clone(), call]);
+    assert_eq!(usage["child"]["totals"]["totalTokens"], 150, "calls outside the session are not among its turns");
+    assert_eq!(usage["deliveries"], json!({"messages": 2, "modelCalls": 0}));
+    let asked = model.asked();
+    assert_eq!(asked.len(), 3);
+    for request in &asked {
+        assert!(request.starts_with("POST /chat/completions "), "{request}");
+        assert!(request.to_lowercase().contains("authorization: bearer sk-scripted"));
+        assert!(request.contains(r#""model":"deepseek-v4-flash""#), "the parent's latest, and the one it is meant for");
+        assert!(!request.contains("\"tools\""));
+    }
+    assert!(asked[0].contains(r#""max_tokens":500"#));
+    // The key stands in no file of the home.
+    for (path, bytes) in chats.everything() {
+        let holds = bytes.is_some_and(|bytes| bytes.windows(11).any(|window| window == b"sk-scripted"));
+        assert!(!holds, "{}", path.display());
+    }
+}
+
+#[test]
+fn with_a_command() {
+    let chats = Chats::new(PLAIN);
+    let good = chats.file("good", FOLD);
+    let command = format!("if grep -q '<excerpt>'; then echo 'The goal is a key.'; else cat '{good}'; fi");
+    let (_, usage) = whole_loop(&chats, &["--model-command", &command], false);
+    assert_eq!(usage["seedCall"]["usage"], Value::Null);
+    assert_eq!(usage["foldCalls"][0]["calls"][0]["usage"], Value::Null);
+}
+
+#[test]
+fn a_model_that_fails_changes_nothing_and_doubles_nothing() {
+    let cut = json!({"choices": [{"finish_reason": "length", "message": {"content": "The goal"}}]}).to_string();
+    let failing: [(&str, Vec<(u16, String)>); 5] = [
+        ("status 401", vec![(401, r#"{"error":{"message":"bad key sk-scripted"}}"#.to_owned())]),
+        ("no JSON", vec![(200, "<html>".to_owned())]),
+        ("cut off", vec![(200, cut)]),
+        ("nothing", vec![said("  ")]),
+        ("gave no answer", Vec::new()),
+    ];
+    for (expected, answers) in failing {
+        let chats = Chats::new(PLAIN);
+        let model = Model::new(answers);
+        let before = chats.everything();
+        let mut command = chats.sandbox.command();
+        command.env("SCRIPTED_KEY", "sk-scripted").args(["sidechat", "create", "--parent", A, "--question", "q"]);
+        command.args(["--seed", "task", "--endpoint", &model.url, "--key-env", "SCRIPTED_KEY"]);
+        let error = outcome(command, b"").fails(8, "model-failed");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(expected) && !message.contains("sk-scripted"), "{message}");
+        assert_eq!(chats.everything(), before, "{expected}");
+    }
+    // Too busy at first is not too busy for ever.
+    let chats = Chats::new(PLAIN);
+    let model = Model::new(vec![(500, String::new()), said("The goal is a key.")]);
+    let create = ["create", "--parent", A, "--question", "q", "--seed", "task", "--endpoint", &model.url];
+    chats.run(&create).success();
+    assert_eq!(model.asked().len(), 2);
+}
+
+#[test]
+fn where_a_model_is_must_be_said_and_a_key_is_not_sent_just_anywhere() {
+    let chats = Chats::new(PLAIN);
+    let create = |extra: &[&str]| {
+        let words = ["create", "--parent", A, "--question", "q", "--seed", "task"];
+        chats.run(&words.iter().chain(extra).copied().collect::<Vec<_>>())
+    };
+    let error = create(&[]).fails(2, "usage");
+    assert!(error["message"].as_str().unwrap().contains("DEEPSEEK_API_KEY"), "{error}");
+    create(&["--endpoint", "ftp://example.invalid"]).fails(2, "usage");
+    create(&["--endpoint", "https://example.invalid", "--key-env", "NOT_SET"]).fails(2, "usage");
+    create(&["--endpoint", "https://example.invalid", "--model-command", "cat"]).fails(2, "usage");
+    let mut command = chats.sandbox.command();
+    command.env("SCRIPTED_KEY", "sk").args(["sidechat", "create", "--parent", A, "--question", "q", "--seed", "task"]);
+    command.args(["--endpoint", "http://example.invalid", "--key-env", "SCRIPTED_KEY"]);
+    outcome(command, b"").fails(2, "usage");
+}
