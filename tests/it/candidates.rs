@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Runs the command for a target, which is `{id, cwd}`.
-fn candidates(store: &Path, target: &Value, more: &[&str]) -> Vec<Value> {
-    let mut arguments = vec!["reference", "candidates", "--json", "--target", target["id"].as_str().unwrap()];
+/// Runs the command for a target, which is `{id, cwd}`. Runs in one sandbox share a cache of titles.
+fn candidates(sandbox: &Sandbox, store: &Path, target: &Value, more: &[&str]) -> Vec<Value> {
+    let mut arguments = vec!["--store", store.to_str().unwrap(), "reference", "candidates", "--json"];
+    arguments.extend(["--target", target["id"].as_str().unwrap()]);
     if let Some(cwd) = target["cwd"].as_str() {
         arguments.extend(["--target-cwd", cwd]);
     }
-    let outcome = run_in_store(store, &[&arguments[..], more].concat()).success();
+    let outcome = sandbox.run(&[&arguments[..], more].concat()).success();
     outcome.json()["candidates"].as_array().unwrap().clone()
 }
 
@@ -73,6 +74,7 @@ fn candidates_are_those_of_dsh() {
     let mut differences = Differences::default();
     let files = golden();
     for (store, golden) in &files {
+        let sandbox = Sandbox::new();
         let corpus = golden["corpus"].as_str().unwrap();
         let is_from_log = golden["dsh"].as_str().unwrap().starts_with("0.1.0");
         let cases = golden["cases"].as_array().unwrap();
@@ -81,7 +83,7 @@ fn candidates_are_those_of_dsh() {
         for case in cases {
             let (target, query) = (&case["target"], case["query"].as_str().unwrap());
             let place = format!("{corpus} {target} {query:?}");
-            let got = candidates(store, target, &["--", query]);
+            let got = candidates(&sandbox, store, target, &["--", query]);
             compare(&mut differences, &place, &got, &case["candidates"], &untitled);
         }
         let target = &cases[0]["target"];
@@ -90,7 +92,7 @@ fn candidates_are_those_of_dsh() {
             let limit = limit.to_string();
             let place = format!("{corpus} limit {limit}");
             if case.get("ids").is_some() {
-                let got = candidates(store, target, &["--limit", &limit]);
+                let got = candidates(&sandbox, store, target, &["--limit", &limit]);
                 let ids: Vec<&Value> = got.iter().map(|candidate| &candidate["sessionId"]).collect();
                 differences.compare(place, ids, &case["ids"]);
             } else {
@@ -108,13 +110,14 @@ fn candidates_are_those_that_hosts_listed() {
     let mut differences = Differences::default();
     let folders = corpora_with("cand-all.json");
     for folder in &folders {
+        let sandbox = Sandbox::new();
         let is_from_log = read_json(&folder.join("expected.json"))["formatVersion"] == 0;
         let target = json!({"id": "session-0d0d0d0d-0001-4000-8000-000000000000"});
         let all = read_json(&folder.join("cand-all.json"));
         let untitled = untitled(&all, is_from_log);
         for (file, query) in [("cand-all.json", ""), ("cand-notes.json", "NOTES")] {
             let expected = read_json(&folder.join(file));
-            let mut got = candidates(&folder.join("sessions"), &target, &[query]);
+            let mut got = candidates(&sandbox, &folder.join("sessions"), &target, &[query]);
             // Sessions that were made later are not in the host's list.
             let was_there = |candidate: &Value| {
                 all.as_array().unwrap().iter().any(|entry| entry["sessionId"] == candidate["sessionId"])

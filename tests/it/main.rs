@@ -24,6 +24,7 @@ mod reference;
 mod resume;
 mod search;
 mod sessions;
+mod spill;
 mod support;
 mod uri;
 mod usage;
