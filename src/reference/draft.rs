@@ -193,8 +193,10 @@ mod tests {
                 last.pop();
             }
             let mut mentions = Mentions::default();
-            let by_pieces: Result<(), DraftError> =
-                held.iter().try_for_each(|piece| Ok(text.push_js(&mentions.replaced(piece.as_bytes())?)));
+            let by_pieces: Result<(), DraftError> = held.iter().try_for_each(|piece| {
+                text.push_js(&mentions.replaced(piece.as_bytes())?);
+                Ok(())
+            });
             let mut read_text = JsString::default();
             let read = read(Trickle(draft.as_bytes(), step), &mut |piece| {
                 read_text.push_js(piece);

@@ -103,6 +103,19 @@ fn only_what_does_not_fit_is_saved_and_it_comes_back_exactly() {
 }
 
 #[test]
+fn unpaired_surrogates_come_back() {
+    let sandbox = home();
+    let log = sandbox.sessions().join("_no-cwd/s1/session.jsonl");
+    // On both sides of the end of a line of 64 code points, and in the middle of one.
+    let odd = format!(r"{}\ud83d\ud83d{}\udc00\ude00", "漢".repeat(63), "x".repeat(9));
+    let text = fs::read_to_string(&log).unwrap().replacen("s1: ", &format!("{odd}s1: "), 1);
+    fs::write(&log, text).unwrap();
+    prepare(&sandbox, &["--spill", "spill"]).success();
+    let expanded = sandbox.run(&["reference", "expand", "--json", "spill/session-reference-1.txt"]).success();
+    assert!(expanded.text().contains(&format!(r#""text":"{odd}s1: 漢字 and 😀😀 words\n"#)), "{expanded}");
+}
+
+#[test]
 fn nothing_is_overwritten_and_files_are_their_owner_s() {
     let sandbox = home();
     fs::write(sandbox.path("spill/session-reference-1.txt"), "mine").unwrap();
