@@ -3,11 +3,12 @@
 use super::target;
 use crate::commands::Context;
 use crate::commands::session_filter::spellings;
-use crate::corpus::{Catalog, Record};
+use crate::corpus::Catalog;
 use crate::model::problem::ProblemKind;
 use crate::output::documents::candidates::CandidatesDocument;
 use crate::reference::candidates::{DEFAULT_LIMIT, Needle, Target, check_limit, ranked, registry};
 use clap::Args;
+use std::fmt::Display;
 
 /// The arguments.
 #[derive(Debug, Args)]
@@ -77,9 +78,8 @@ pub(super) fn run(args: &CandidatesArgs, context: &mut Context) -> anyhow::Resul
     Ok(context.status_with_problems(!problems.is_empty()))
 }
 
-fn note_none(catalog: &Catalog, place: impl std::fmt::Display, context: &mut Context) {
-    let held: &[Record] = &catalog.records;
-    context.output.note(&match held.len() {
+fn note_none(catalog: &Catalog, place: impl Display, context: &mut Context) {
+    context.output.note(&match catalog.records.len() {
         0 => format!("no sessions in {place}"),
         held => format!("none of the {held} sessions in {place} fits"),
     });
