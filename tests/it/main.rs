@@ -1,6 +1,7 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
 mod append;
+mod candidates;
 mod cases;
 mod contract;
 mod corpora;
@@ -23,6 +24,7 @@ mod reference;
 mod resume;
 mod search;
 mod sessions;
+mod spill;
 mod support;
 mod uri;
 mod usage;
