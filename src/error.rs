@@ -24,6 +24,8 @@ pub enum Code {
     ReferenceReadFailed,
     /// A referenced session does not fit its budget, however much is cut.
     ReferenceBudgetExceeded,
+    /// A saved reference is not laid out as one.
+    CorruptTranscript,
     /// No session is selected by that.
     SessionNotFound,
     /// More than one session is selected by that.
@@ -130,7 +132,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 58] = [
+    pub const ALL: [Code; 59] = [
         Code::Usage,
         Code::InvalidReferenceConfig,
         Code::InvalidReference,
@@ -138,6 +140,7 @@ impl Code {
         Code::TooManyReferences,
         Code::ReferenceReadFailed,
         Code::ReferenceBudgetExceeded,
+        Code::CorruptTranscript,
         Code::SessionNotFound,
         Code::AmbiguousSession,
         Code::EventNotFound,
@@ -201,6 +204,7 @@ impl Code {
             Code::TooManyReferences => "SESSION_REFERENCE_TOO_MANY",
             Code::ReferenceReadFailed => "SESSION_REFERENCE_READ_FAILED",
             Code::ReferenceBudgetExceeded => "SESSION_REFERENCE_BUDGET_EXCEEDED",
+            Code::CorruptTranscript => "corrupt-transcript",
             Code::SessionNotFound => "SESSION_QUERY_SESSION_NOT_FOUND",
             Code::AmbiguousSession => "ambiguous-session",
             Code::EventNotFound => "SESSION_QUERY_EVENT_NOT_FOUND",
@@ -274,7 +278,7 @@ impl Code {
             | Code::NotSidechat
             | Code::FoldNotFound
             | Code::MessageNotFound => 3,
-            Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
+            Code::CorruptTranscript | Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
             Code::UnsupportedFormat => 5,
             Code::Incomplete => 6,
             Code::SelfReference

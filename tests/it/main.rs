@@ -1,6 +1,7 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
 mod append;
+mod candidates;
 mod cases;
 mod contract;
 mod corpora;
@@ -24,6 +25,7 @@ mod resume;
 mod search;
 mod sessions;
 mod sidechat;
+mod spill;
 mod support;
 mod uri;
 mod usage;
