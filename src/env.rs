@@ -15,6 +15,9 @@ pub struct Env {
     pub home: Option<PathBuf>,
     /// The user's cache directory: `XDG_CACHE_HOME` if it is absolute, else `.cache` in the home directory.
     pub cache: Option<PathBuf>,
+    /// The user's directory of configurations: `XDG_CONFIG_HOME` if it is absolute, else `.config` in the home
+    /// directory.
+    pub config: Option<PathBuf>,
     /// `DSH_HOME`, if it says anything.
     pub dsh_home: Option<PathBuf>,
     /// `NO_COLOR` is set.
@@ -41,9 +44,13 @@ impl Env {
         let text = |name| env::var_os(name).filter(|value| !is_blank(value));
         let stdout_is_terminal = std::io::stdout().is_terminal();
         let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        let cache = text("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+        let user_directory = |variable, default| {
+            let named = text(variable).map(PathBuf::from).filter(|directory| directory.is_absolute());
+            named.or_else(|| home.as_ref().map(|home| home.join(default)))
+        };
         Env {
-            cache: cache.or_else(|| home.as_ref().map(|home| home.join(".cache"))),
+            cache: user_directory("XDG_CACHE_HOME", ".cache"),
+            config: user_directory("XDG_CONFIG_HOME", ".config"),
             home,
             dsh_home: text("DSH_HOME").map(PathBuf::from),
             no_color: text("NO_COLOR").is_some(),

@@ -12,6 +12,7 @@ pub mod terminal_text;
 use crate::env::Env;
 use crate::error::{Code, Failure};
 use crate::model::problem::Problem;
+use clap::error::{ContextKind, ContextValue};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
@@ -28,10 +29,21 @@ pub enum Format {
     Jsonl,
 }
 
+impl Format {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Jsonl => "jsonl",
+        }
+    }
+}
+
 /// When colour is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` says no.
+    /// On a terminal or where `CLICOLOR_FORCE` asks for it, unless `NO_COLOR` says no.
     #[default]
     Auto,
     /// Always.
@@ -123,6 +135,7 @@ impl RecordOut<'_> {
 /// The output of a run.
 pub struct Output {
     format: Option<Format>,
+    preferred: Option<Format>,
     color: Color,
     quiet: bool,
     env: Env,
@@ -134,12 +147,18 @@ impl Output {
     /// The output of a process with these choices.
     pub fn new(format: Option<Format>, color: Color, quiet: bool, env: &Env) -> Output {
         let out = Box::new(BufWriter::new(io::stdout().lock()));
-        Output { format, color, quiet, env: env.clone(), out, pager: None }
+        Output { format, preferred: None, color, quiet, env: env.clone(), out, pager: None }
     }
 
-    /// The format: as chosen, else text on a terminal and JSON elsewhere.
+    /// Takes a format for where none was chosen.
+    pub fn prefer(&mut self, format: Option<Format>) {
+        self.preferred = format;
+    }
+
+    /// The format: as chosen, else as preferred, else text on a terminal and JSON elsewhere.
     pub fn format(&self) -> Format {
-        self.format.unwrap_or(if self.env.stdout_is_terminal { Format::Text } else { Format::Json })
+        let usual = if self.env.stdout_is_terminal { Format::Text } else { Format::Json };
+        self.format.or(self.preferred).unwrap_or(usual)
     }
 
     /// The format of a command that is a filter: text, unless JSON was asked for.
@@ -178,7 +197,7 @@ impl Output {
         let color = match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => self.env.force_color || is_terminal && !self.env.no_color && !self.env.is_dumb,
+            Color::Auto => !self.env.no_color && (self.env.force_color || is_terminal && !self.env.is_dumb),
         };
         TextOut { out: &mut self.out, width: self.env.columns, color, is_terminal }
     }
@@ -276,7 +295,9 @@ impl Output {
             // What is wrong comes before the first blank line, the usage after it.
             let wrong = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
             let words: Vec<&str> = wrong.split_whitespace().collect();
-            self.failure(&Failure::new(Code::Usage, words.join(" ")).hint("`--help` shows what can be said"));
+            let hint = suggestion(error)
+                .map_or_else(|| "`--help` shows what can be said".to_owned(), |right| format!("there is `{right}`"));
+            self.failure(&Failure::new(Code::Usage, words.join(" ")).hint(hint));
         }
         Code::Usage.status()
     }
@@ -294,6 +315,16 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// The word that was probably meant.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(word.clone()),
+        ContextValue::Strings(words) => words.first().cloned(),
+        _ => None,
+    })
 }
 
 #[derive(Serialize)]

@@ -4,6 +4,7 @@
 //! document; taking one away or changing one makes a new version of its name.
 
 pub mod check;
+pub mod config;
 pub mod error;
 pub mod event;
 pub mod events;

@@ -2,11 +2,13 @@
 
 mod append;
 mod cases;
+mod config;
 mod contract;
 mod corpora;
 mod damaged;
 mod documents;
 mod golden;
+mod help;
 mod hostile;
 mod index;
 mod ladder;

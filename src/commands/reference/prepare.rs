@@ -11,6 +11,9 @@ use std::io::{self, Read};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit reference prepare --reference latest='the mail queue' 'What did we decide?'
+  dshkit reference prepare --reference latest --max-bytes 20000 < message.md > prompt.md")]
 pub struct PrepareArgs {
     /// The message; none without --reference, or `-`: standard input
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
