@@ -1,5 +1,8 @@
 //! The command line, and the one place where an error becomes an exit status.
 
+pub mod completion;
+mod shell;
+
 use crate::commands::{self, Command, Context};
 use crate::config::{Config, FileFormat};
 use crate::env::Env;
@@ -24,7 +27,7 @@ pub struct Cli {
 }
 
 /// What every command takes.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct GlobalArgs {
     /// The DSH home; sessions are in its `sessions` directory [default: $DSH_HOME, else ~/.dsh]
@@ -111,6 +114,23 @@ pub fn run() -> ExitCode {
 /// Runs the program and gives its exit status.
 fn run_with(arguments: impl Iterator<Item = OsString>, env: Env) -> u8 {
     let arguments: Vec<OsString> = arguments.collect();
+    if let Some(completing) = &env.completing {
+        let mut output = Output::new(Some(Format::Text), Color::Never, false, &env);
+        return match completion::answer(completing, &arguments, &env) {
+            Some(text) => {
+                // A shell that does not read on has what it wants.
+                let _ = output.raw(text.as_bytes());
+                let _ = output.finish();
+                0
+            }
+            None => {
+                let message = format!("there is no completion for the shell {:?}", completing.shell);
+                let failure = Failure::new(Code::Usage, message).hint("COMPLETE is bash, zsh, fish or powershell");
+                output.failure(&failure);
+                failure.status()
+            }
+        };
+    }
     let parsed = command().try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,

@@ -3,6 +3,7 @@
 //! A command decides nothing that a caller of the library could need. It resolves what was typed, asks
 //! the library, and hands the result to [`crate::output`].
 
+pub mod candidates;
 mod config;
 mod derived;
 mod event_filter;

@@ -8,6 +8,17 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What a shell says when it wants completion.
+#[derive(Clone, Debug)]
+pub struct Completing {
+    /// `COMPLETE`: the shell.
+    pub shell: String,
+    /// `_DSHKIT_WORD`: the word that is being typed, as the shell has it.
+    pub word: String,
+    /// `_DSHKIT_LIST`: whether candidates are only listed. bash says why it wants them: 63, `?`, is for a list.
+    pub lists: bool,
+}
+
 /// The environment of a run.
 #[derive(Clone, Debug)]
 pub struct Env {
@@ -20,6 +31,8 @@ pub struct Env {
     pub config: Option<PathBuf>,
     /// `DSH_HOME`, if it says anything.
     pub dsh_home: Option<PathBuf>,
+    /// What a shell wants to complete, if one does.
+    pub completing: Option<Completing>,
     /// `NO_COLOR` is set.
     pub no_color: bool,
     /// `CLICOLOR_FORCE` is set.
@@ -53,6 +66,11 @@ impl Env {
             config: user_directory("XDG_CONFIG_HOME", ".config"),
             home,
             dsh_home: text("DSH_HOME").map(PathBuf::from),
+            completing: text("COMPLETE").filter(|shell| shell != "0").map(|shell| Completing {
+                shell: shell.to_string_lossy().into_owned(),
+                word: env::var_os("_DSHKIT_WORD").unwrap_or_default().to_string_lossy().into_owned(),
+                lists: text("_DSHKIT_LIST").is_some_and(|kind| kind == "63"),
+            }),
             no_color: text("NO_COLOR").is_some(),
             force_color: text("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
             is_dumb: text("TERM").is_some_and(|term| term == "dumb"),

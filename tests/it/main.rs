@@ -2,6 +2,7 @@
 
 mod append;
 mod cases;
+mod completion;
 mod config;
 mod contract;
 mod corpora;
@@ -26,5 +27,6 @@ mod resume;
 mod search;
 mod sessions;
 mod support;
+mod terminal;
 mod uri;
 mod usage;
