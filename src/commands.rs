@@ -9,6 +9,7 @@ mod derived;
 mod event_filter;
 mod index;
 mod reference;
+mod schema;
 mod select;
 mod session_filter;
 mod sessions;
@@ -44,6 +45,8 @@ pub enum Command {
     /// The configuration: where it is and what holds
     #[command(subcommand, after_help = config::FILE_HELP)]
     Config(config::ConfigCommand),
+    /// The JSON Schema of what dshkit prints
+    Schema(schema::SchemaArgs),
 }
 
 impl Command {
@@ -73,6 +76,7 @@ pub fn run(command: Command, context: &mut Context) -> anyhow::Result<u8> {
         Command::Reference(command) => reference::run(command, context),
         Command::Index(command) => index::run(command, context),
         Command::Config(command) => config::run(command, context),
+        Command::Schema(args) => schema::run(&args, context),
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod documents;
 pub mod json;
 pub mod progress;
+pub mod schema;
 pub mod table;
 pub mod terminal_text;
 
@@ -13,6 +14,7 @@ use crate::env::Env;
 use crate::error::{Code, Failure};
 use crate::model::problem::Problem;
 use clap::error::{ContextKind, ContextValue};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
@@ -53,7 +55,7 @@ pub enum Color {
 }
 
 /// What a command prints as one document.
-pub trait Document: Serialize {
+pub trait Document: Serialize + JsonSchema {
     /// The name and version of its shape, for example `dshkit/sessions.list/1`.
     const SCHEMA: &'static str;
 

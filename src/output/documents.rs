@@ -15,6 +15,7 @@ pub mod path;
 pub mod prepare;
 pub mod problem;
 pub mod projections;
+pub mod schema;
 pub mod search;
 pub mod session;
 pub mod show;

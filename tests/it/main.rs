@@ -24,6 +24,7 @@ mod read_only;
 mod readme;
 mod reference;
 mod resume;
+mod schema;
 mod search;
 mod sessions;
 mod support;

@@ -66,10 +66,6 @@ impl Terminal {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"])).unwrap()
     }
 
-    /// A fact about the window, as tmux names it.
-    pub(crate) fn fact(&self, name: &str) -> String {
-        String::from_utf8(self.tmux(&["display-message", "-p", &format!("#{{{name}}}")])).unwrap().trim_end().to_owned()
-    }
 
     /// Waits until the screen is as wanted.
     #[track_caller]

@@ -3,14 +3,17 @@
 use crate::output::table::{self, Shrink};
 use crate::output::terminal_text::visible;
 use crate::output::{Document, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// `{path, exists}`
-#[derive(Serialize)]
+/// Where the configuration is.
+#[derive(JsonSchema, Serialize)]
 pub struct ConfigPathDocument {
+    /// Where the file is looked for.
     path: String,
+    /// Whether it is there.
     exists: bool,
     #[serde(skip)]
     raw: PathBuf,
@@ -36,16 +39,19 @@ impl Document for ConfigPathDocument {
     }
 }
 
-/// `{path, exists, values:[{key, value, source}]}`: the configuration file and every value that holds.
-#[derive(Serialize)]
+/// The configuration that holds.
+#[derive(JsonSchema, Serialize)]
 pub struct ConfigShowDocument {
+    /// Where the file is looked for.
     path: String,
+    /// Whether it is there.
     exists: bool,
+    /// Every value that holds.
     values: Vec<Setting>,
 }
 
 /// A value that holds, and where it comes from.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct Setting {
     /// The key in the file; of a key in a table with the table's name and a full stop.
     key: &'static str,
@@ -56,7 +62,7 @@ pub struct Setting {
 }
 
 /// A value of a key.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A text.
@@ -68,7 +74,7 @@ pub enum Value {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// The command line.

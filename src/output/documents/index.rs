@@ -2,19 +2,25 @@
 
 use crate::output::{Document, TextOut};
 use crate::query::index::{Built, Holdings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
 
-/// `{path, exists, sessions, indexed, stale, bytes}`: how many sessions the store has, how many of them
-/// the index can look up, how many it has to bring in or take out first.
-#[derive(Serialize)]
+/// The search index of a store.
+#[derive(JsonSchema, Serialize)]
 pub struct IndexStatusDocument {
+    /// Where the index is.
     path: String,
+    /// Whether it is there.
     exists: bool,
+    /// How many sessions the store has.
     sessions: u64,
+    /// How many of them the index can look up.
     indexed: u64,
+    /// How many it has to bring in or take out first.
     stale: u64,
+    /// How large the index is.
     bytes: u64,
 }
 
@@ -44,13 +50,18 @@ impl Document for IndexStatusDocument {
     }
 }
 
-/// `{path, indexed, removed, unchanged, bytes}`: how many sessions were brought in, taken out, left.
-#[derive(Serialize)]
+/// What was done to the search index.
+#[derive(JsonSchema, Serialize)]
 pub struct IndexBuildDocument {
+    /// Where the index is.
     path: String,
+    /// How many sessions were brought in.
     indexed: u64,
+    /// How many were taken out.
     removed: u64,
+    /// How many stayed as they were.
     unchanged: u64,
+    /// How large the index is.
     bytes: u64,
 }
 
@@ -71,10 +82,12 @@ impl Document for IndexBuildDocument {
     }
 }
 
-/// `{path, cleared}`: whether there was an index to delete.
-#[derive(Serialize)]
+/// Whether the search index was deleted.
+#[derive(JsonSchema, Serialize)]
 pub struct IndexClearDocument {
+    /// Where the index is looked for.
     path: String,
+    /// Whether there was one.
     cleared: bool,
 }
 

@@ -5,73 +5,109 @@ use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_lines};
 use crate::output::{Document, TextOut};
 use crate::reference::prepare::{Context, Prepared, Source};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{content, additionalContext?, report}`
-#[derive(Serialize)]
+/// A message and its background.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrepareDocument {
+    /// The message, with its mentions as readable text.
     content: Vec<TextBlock>,
+    /// The background, if anything is referred to.
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<ContextMessage>,
+    /// How each source fitted its budget.
     report: Vec<ReportEntry>,
 }
 
-#[derive(Serialize)]
+/// A block of text.
+#[derive(JsonSchema, Serialize)]
 struct TextBlock {
+    /// Always `text`.
     #[serde(rename = "type")]
     kind: &'static str,
+    /// The text.
     text: Js,
 }
 
-/// The context as a user message: `{role, content, source}`.
-#[derive(Serialize)]
+/// The background as a message.
+#[derive(JsonSchema, Serialize)]
 struct ContextMessage {
+    /// Always `user`.
     role: &'static str,
+    /// The blocks of text.
     content: Vec<TextBlock>,
+    /// Where it comes from.
     source: SourceRecord,
 }
 
 /// dsh's record of where a context came from, its keys in dsh's order.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct SourceRecord {
+    /// Always `session-reference`.
     kind: &'static str,
+    /// Always `recall`.
     form: &'static str,
+    /// The version of this record.
     version: u8,
+    /// One for each session referred to.
     references: Vec<ReferenceRecord>,
 }
 
-#[derive(Serialize)]
+/// A session that is referred to.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReferenceRecord {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The format generation of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     captured_format_version: Option<u64>,
+    /// The last event that was seen; `null` for an empty log.
     captured_through_seq: Option<u64>,
+    /// Whether the session has a compaction.
     compacted: bool,
+    /// How many messages there were.
     original_messages: usize,
+    /// How many are kept.
     retained_messages: usize,
+    /// How many are left out whole.
     omitted_messages: usize,
+    /// How many bytes of text are left out.
     omitted_bytes: u64,
+    /// Whether anything is left out.
     truncated: bool,
+    /// Which of the references it is, from 0.
     input_index: usize,
 }
 
 /// How a source fitted its budget.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportEntry {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The working directory; `null` if none is known.
     cwd: Option<Js>,
+    /// How many bytes it takes, serialised.
     bytes: u64,
+    /// How many it may take.
     max_bytes: u64,
+    /// How many messages there were.
     original_messages: usize,
+    /// How many are kept.
     retained_messages: usize,
+    /// How many are left out whole.
     omitted_messages: usize,
+    /// How many bytes of text are left out.
     omitted_bytes: u64,
+    /// Whether anything is left out.
     truncated: bool,
 }
 

@@ -7,11 +7,12 @@ use crate::model::surface::Placement;
 use crate::output::json::Js;
 use crate::output::terminal_text::{visible_js, visible_lines};
 use crate::output::{Document, RecordOut, Style, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{session, capturedThroughSeq, messages, warnings}`
-#[derive(Serialize)]
+/// What was said in a session.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShowDocument {
     /// The session.
@@ -24,8 +25,8 @@ pub struct ShowDocument {
     pub warnings: Vec<ProblemDocument>,
 }
 
-/// `{seq, time, turn, role, kind, surface, text, toolCalls?, …}`
-#[derive(Serialize)]
+/// A message.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageDocument {
     /// The event's seq.
@@ -56,8 +57,8 @@ pub struct MessageDocument {
     pub synthetic: bool,
 }
 
-/// `{id, name, arguments}`
-#[derive(Serialize)]
+/// A call of a tool.
+#[derive(JsonSchema, Serialize)]
 pub struct ToolCallDocument {
     /// The call's id.
     pub id: Js,
