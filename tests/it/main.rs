@@ -15,6 +15,7 @@ mod index;
 mod ladder;
 mod layering;
 mod logs;
+mod manual;
 mod prepare;
 mod projections;
 mod publish;

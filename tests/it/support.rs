@@ -217,7 +217,7 @@ pub(crate) fn corpora_with(file: &str) -> Vec<PathBuf> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "where the shared folder is, only the environment can tell")]
-fn variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

@@ -66,7 +66,6 @@ impl Terminal {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"])).unwrap()
     }
 
-
     /// Waits until the screen is as wanted.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, is_wanted: impl Fn(&str) -> bool) -> String {
