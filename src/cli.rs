@@ -14,9 +14,17 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// The version, and the commit where it is known (build.rs).
+const VERSION: &str = env!("DSHKIT_VERSION");
+/// The same, and what it reads.
+const LONG_VERSION: &str = concat!(
+    env!("DSHKIT_VERSION"),
+    "\nreads session logs of the formats v0, v1, v2, v3 and v4, plain or zstd, and SQLite session databases"
+);
+
 /// Works on the session stores of DeepSeek Harness (dsh) from a shell
 #[derive(Debug, Parser)]
-#[command(name = "dshkit", version, about, propagate_version = true)]
+#[command(name = "dshkit", version = VERSION, long_version = LONG_VERSION, about, propagate_version = true)]
 #[command(after_help = "Wherever a session is named, an id will do, or the beginning of one, a dsh-session: URI, \
 a Markdown mention, the path of a log, `latest`, `latest~N`, or `-` to read names from standard input.")]
 pub struct Cli {
@@ -231,5 +239,13 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_names_every_format() {
+        for generation in crate::generations::Generation::ALL {
+            assert!(LONG_VERSION.contains(&format!("v{}", generation.version())));
+        }
+        assert!(LONG_VERSION.starts_with(VERSION) && VERSION.starts_with(env!("CARGO_PKG_VERSION")));
     }
 }

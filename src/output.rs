@@ -12,13 +12,14 @@ pub mod terminal_text;
 
 use crate::env::Env;
 use crate::error::{Code, Failure};
+use crate::model::js_string::JsStr;
 use crate::model::problem::Problem;
 use clap::error::{ContextKind, ContextValue};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
-use terminal_text::visible;
+use terminal_text::{visible, visible_lines};
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -292,7 +293,8 @@ impl Output {
         }
         let text = error.render().to_string();
         if self.fails_in_text() {
-            self.error_line(text.trim_end());
+            // What was typed stands in it.
+            self.error_line(&visible_lines(&JsStr::from(text.trim_end())));
         } else {
             // What is wrong comes before the first blank line, the usage after it.
             let wrong = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();

@@ -16,7 +16,7 @@ pub(super) enum Shell {
     /// fish, from 3.0 on.
     Fish,
     /// PowerShell, on any system.
-    PowerShell,
+    Pwsh,
 }
 
 const BASH: &str = r#"_dshkit() {
@@ -100,7 +100,7 @@ impl Shell {
             "bash" => Some(Shell::Bash),
             "zsh" => Some(Shell::Zsh),
             "fish" => Some(Shell::Fish),
-            "powershell" | "pwsh" => Some(Shell::PowerShell),
+            "powershell" | "pwsh" => Some(Shell::Pwsh),
             _ => None,
         }
     }
@@ -111,7 +111,7 @@ impl Shell {
             Shell::Bash => BASH,
             Shell::Zsh => ZSH,
             Shell::Fish => FISH,
-            Shell::PowerShell => POWER_SHELL,
+            Shell::Pwsh => POWER_SHELL,
         }
     }
 
@@ -133,7 +133,7 @@ impl Shell {
             _ => typed.clone(),
         };
         let mut words: Vec<String> = given.iter().map(meaning).collect();
-        words.push(if self == Shell::PowerShell {
+        words.push(if self == Shell::Pwsh {
             typed.trim_start_matches(['\'', '"']).to_owned()
         } else {
             split(typed).pop().unwrap_or_default().meaning
@@ -157,7 +157,7 @@ impl Shell {
                     }
                 }
                 Shell::Zsh | Shell::Fish => described(value, description.as_deref()),
-                Shell::PowerShell => described(&power_shell_quoted(value), description.as_deref()),
+                Shell::Pwsh => described(&power_shell_quoted(value), description.as_deref()),
             };
             let _ = writeln!(out, "{line}");
         }
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn shells_are_known_by_name_and_path() {
         assert_eq!(Shell::named("/usr/bin/zsh"), Some(Shell::Zsh));
-        assert_eq!(Shell::named("pwsh.exe"), Some(Shell::PowerShell));
+        assert_eq!(Shell::named("pwsh.exe"), Some(Shell::Pwsh));
         assert_eq!(Shell::named("tcsh"), None);
     }
 

@@ -3,7 +3,6 @@
 use super::Context;
 use crate::config::Config;
 use crate::error::{Code, Failure};
-use crate::output::Format;
 use crate::output::documents::config::{ConfigPathDocument, ConfigShowDocument, Setting, Source};
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -44,13 +43,8 @@ pub(super) fn run(command: ConfigCommand, context: &mut Context) -> anyhow::Resu
     })?;
     match command {
         ConfigCommand::Path => {
-            let document = ConfigPathDocument::of(&path);
             let format = context.output.filter_format();
-            if format == Format::Text && !context.output.is_terminal() {
-                context.output.raw(&document.bytes())?;
-            } else {
-                context.output.document_as(format, &document)?;
-            }
+            context.output.document_as(format, &ConfigPathDocument::of(&path))?;
         }
         ConfigCommand::Show => {
             let settings = settings(context);

@@ -66,6 +66,18 @@ impl Terminal {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"])).unwrap()
     }
 
+    /// A fact about the window, as tmux names it.
+    pub(crate) fn fact(&self, name: &str) -> String {
+        let format = format!("#{{{name}}}");
+        String::from_utf8(self.tmux(&["display-message", "-p", &format])).unwrap().trim_end().to_owned()
+    }
+
+    /// Writes every byte that programs print from now on to a file.
+    pub(crate) fn record(&self, file: &Path) {
+        self.tmux(&["pipe-pane", &format!("cat > '{}'", file.display())]);
+        assert!(wait_for(|| file.exists()), "tmux records");
+    }
+
     /// Waits until the screen is as wanted.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, is_wanted: impl Fn(&str) -> bool) -> String {

@@ -6,7 +6,7 @@ use crate::output::{Document, TextOut};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where the configuration is.
 #[derive(JsonSchema, Serialize)]
@@ -15,19 +15,12 @@ pub struct ConfigPathDocument {
     path: String,
     /// Whether it is there.
     exists: bool,
-    #[serde(skip)]
-    raw: PathBuf,
 }
 
 impl ConfigPathDocument {
     /// The document of where the configuration file is.
     pub fn of(path: &Path) -> ConfigPathDocument {
-        ConfigPathDocument { path: path.display().to_string(), exists: path.exists(), raw: path.to_owned() }
-    }
-
-    /// The path as bytes, and a line feed.
-    pub fn bytes(&self) -> Vec<u8> {
-        [self.raw.as_os_str().as_encoded_bytes(), b"\n"].concat()
+        ConfigPathDocument { path: path.display().to_string(), exists: path.exists() }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `dshkit/index.status/1`, `dshkit/index.build/1`, `dshkit/index.clear/1`
 
+use crate::output::terminal_text::visible;
 use crate::output::{Document, TextOut};
 use crate::query::index::{Built, Holdings};
 use schemars::JsonSchema;
@@ -43,9 +44,10 @@ impl Document for IndexStatusDocument {
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         if !self.exists {
-            return text.line(&format!("no index at {}", self.path));
+            return text.line(&format!("no index at {}", visible(&self.path)));
         }
-        let Self { path, sessions, indexed, stale, bytes, .. } = self;
+        let Self { sessions, indexed, stale, bytes, .. } = self;
+        let path = visible(&self.path);
         text.line(&format!("{path}: {indexed} of {sessions} sessions, {stale} to bring up to date, {bytes} bytes"))
     }
 }
@@ -77,7 +79,8 @@ impl Document for IndexBuildDocument {
     const SCHEMA: &'static str = "dshkit/index.build/1";
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
-        let Self { path, indexed, removed, unchanged, bytes } = self;
+        let Self { indexed, removed, unchanged, bytes, .. } = self;
+        let path = visible(&self.path);
         text.line(&format!("{path}: {indexed} indexed, {removed} removed, {unchanged} unchanged, {bytes} bytes"))
     }
 }
@@ -103,6 +106,6 @@ impl Document for IndexClearDocument {
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         let what = if self.cleared { "deleted" } else { "no index at" };
-        text.line(&format!("{what} {}", self.path))
+        text.line(&format!("{what} {}", visible(&self.path)))
     }
 }

@@ -124,9 +124,9 @@ pub struct SearchSessionDocument {
 #[schemars(untagged)]
 pub enum SearchShape {
     /// Of sessions.
-    Sessions(SearchDocument),
+    Sessions(Box<SearchDocument>),
     /// Of events of one session.
-    Events(SearchSessionDocument),
+    Events(Box<SearchSessionDocument>),
 }
 
 /// What ends a page among records: `{"nextCursor":…}`.
