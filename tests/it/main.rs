@@ -25,6 +25,7 @@ mod query;
 mod query_cases;
 mod read_only;
 mod readme;
+mod recording;
 mod reference;
 mod resume;
 mod schema;
