@@ -17,6 +17,7 @@ mod index;
 mod ladder;
 mod layering;
 mod logs;
+mod manners;
 mod manual;
 mod prepare;
 mod projections;

@@ -5,6 +5,7 @@
 use crate::support::Sandbox;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
@@ -31,7 +32,9 @@ pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
 impl Terminal {
     /// A terminal so wide and high in which a command line runs, in the sandbox and its environment.
     pub(crate) fn open(sandbox: &Sandbox, (columns, rows): (u16, u16), command_line: &str) -> Terminal {
-        let socket = sandbox.path("tmux");
+        // A server that is going away still holds its socket.
+        static OPENED: AtomicUsize = AtomicUsize::new(0);
+        let socket = sandbox.path(&format!("tmux-{}", OPENED.fetch_add(1, Ordering::Relaxed)));
         let program = sandbox.command();
         let programs = Path::new(program.get_program()).parent().unwrap().display().to_string();
         let mut command = Command::new("tmux");
