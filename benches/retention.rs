@@ -32,6 +32,7 @@ fn main() {
     let mut random = Random::new(2);
     let conversation: Vec<Message> = (0..messages)
         .map(|index| Message {
+            seq: index,
             role: if index % 2 == 0 { Role::User } else { Role::Assistant },
             text: JsString::from(text(&mut random, bytes / messages)),
             is_checkpoint: false,

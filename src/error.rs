@@ -26,6 +26,8 @@ pub enum Code {
     ReferenceReadFailed,
     /// A referenced session does not fit its budget, however much is cut.
     ReferenceBudgetExceeded,
+    /// A saved reference is not laid out as one.
+    CorruptTranscript,
     /// No session is selected by that.
     SessionNotFound,
     /// More than one session is selected by that.
@@ -66,7 +68,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 26] = [
+    pub const ALL: [Code; 27] = [
         Code::Usage,
         Code::InvalidConfig,
         Code::InvalidReferenceConfig,
@@ -75,6 +77,7 @@ impl Code {
         Code::TooManyReferences,
         Code::ReferenceReadFailed,
         Code::ReferenceBudgetExceeded,
+        Code::CorruptTranscript,
         Code::SessionNotFound,
         Code::AmbiguousSession,
         Code::EventNotFound,
@@ -106,6 +109,7 @@ impl Code {
             Code::TooManyReferences => "SESSION_REFERENCE_TOO_MANY",
             Code::ReferenceReadFailed => "SESSION_REFERENCE_READ_FAILED",
             Code::ReferenceBudgetExceeded => "SESSION_REFERENCE_BUDGET_EXCEEDED",
+            Code::CorruptTranscript => "corrupt-transcript",
             Code::SessionNotFound => "SESSION_QUERY_SESSION_NOT_FOUND",
             Code::AmbiguousSession => "ambiguous-session",
             Code::EventNotFound => "SESSION_QUERY_EVENT_NOT_FOUND",
@@ -141,7 +145,7 @@ impl Code {
             | Code::InvalidLimit
             | Code::InvalidCursor => 2,
             Code::SessionNotFound | Code::AmbiguousSession | Code::EventNotFound => 3,
-            Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
+            Code::CorruptTranscript | Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
             Code::UnsupportedFormat => 5,
             Code::Incomplete => 6,
             Code::SelfReference | Code::TooManyReferences | Code::ReferenceBudgetExceeded | Code::StaleCursor => 7,

@@ -15,4 +15,5 @@ pub mod message;
 pub mod problem;
 pub mod semantic_text;
 pub mod surface;
+pub mod token_estimate;
 pub mod uri;

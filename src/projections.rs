@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod checkpoint;
 pub mod fold;
+pub mod heading;
 mod inheritance;
 pub mod ladder;
 pub mod listing;
@@ -13,7 +14,6 @@ pub mod overview;
 pub mod registry;
 mod shadow_price;
 pub mod state_text;
-pub mod token_estimate;
 pub mod token_usage;
 pub mod unit;
 pub mod units;

@@ -5,6 +5,8 @@
 
 pub mod jsonl;
 pub mod revision;
+pub mod spill;
+pub mod spool;
 pub mod sqlite;
 pub mod steps;
 

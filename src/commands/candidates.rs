@@ -134,7 +134,7 @@ fn titles(context: &mut Context, corpus: &Corpus, records: &[&Record]) -> Vec<Op
     let registry = listing::registry();
     let keys: Vec<&str> = registry.keys().collect();
     let loaded = context.projections_cache(corpus).and_then(|cache| cache.load(records, &keys).ok());
-    let known = |record: &&Record| listing::cached_title(loaded.as_ref()?.entry(record)?);
+    let known = |record: &&Record| listing::cached_title(&loaded.as_ref()?.entry(record)?);
     let mut titles: Vec<Option<String>> =
         records.iter().map(|record| known(record).map(|title| visible_js(&title))).collect();
     let mut left = READ_BYTES;

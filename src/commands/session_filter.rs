@@ -77,7 +77,7 @@ fn time(text: Option<&str>, context: &Context) -> Result<Option<i64>, Failure> {
 
 /// A directory as headers may name it: as it was typed, and without symbolic links, because that is how the
 /// system names its directory to a dsh.
-fn spellings(dir: &str) -> Vec<JsString> {
+pub(super) fn spellings(dir: &str) -> Vec<JsString> {
     let typed = absolute(dir);
     let resolved = std::fs::canonicalize(dir).ok().and_then(|path| path.into_os_string().into_string().ok());
     let resolved = resolved.map(JsString::from).filter(|resolved| *resolved != typed);

@@ -2,6 +2,7 @@
 
 use crate::model::js_string::JsStr;
 use crate::model::json::{Value, View, parse, write_string, write_value, write_view};
+use crate::model::token_estimate::estimate_event;
 use std::cell::OnceCell;
 use std::fmt::Write;
 
@@ -23,6 +24,34 @@ pub struct Event<'a> {
     /// Whether it is not in the log but was made on reading, to close an interrupted turn.
     pub synthetic: bool,
     body: Body<'a>,
+    /// What several units ask for, found once.
+    parts: OnceCell<Parts<'a>>,
+    estimate: OnceCell<Option<u64>>,
+}
+
+/// The members that the events of a step have in their `data`, as far as an event has them.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The number of the turn.
+    pub turn: Option<View<'a>>,
+    /// The number of the step.
+    pub step: Option<View<'a>>,
+    /// The message of an answer, a tool's result, a system prompt.
+    pub message: Option<View<'a>>,
+    /// What an answer reports of its tokens.
+    pub usage: Option<View<'a>>,
+    /// The pieces an answer came in (v2 and later).
+    pub stream: Option<View<'a>>,
+    /// A piece of an answer (v0 and v1).
+    pub chunk: Option<View<'a>>,
+}
+
+impl<'a> Parts<'a> {
+    fn of(data: View<'a>) -> Parts<'a> {
+        let names = ["turn", "step", "message", "usage", "stream", "chunk"];
+        let [turn, step, message, usage, stream, chunk] = data.pick(names);
+        Parts { turn, step, message, usage, stream, chunk }
+    }
 }
 
 /// What an event does to the surface (formats.md §6.1).
@@ -124,7 +153,8 @@ impl<'a> Event<'a> {
 
     fn new(envelope: Envelope<'a>, body: Body<'a>) -> Event<'a> {
         let Envelope { seq, time, kind, surface_op, source_event_seqs, ignorable } = envelope;
-        Event { seq, time, kind, surface_op, source_event_seqs, ignorable, synthetic: false, body }
+        let (parts, estimate) = (OnceCell::new(), OnceCell::new());
+        Event { seq, time, kind, surface_op, source_event_seqs, ignorable, synthetic: false, body, parts, estimate }
     }
 
     /// Whether the event is of this type.
@@ -148,6 +178,20 @@ impl<'a> Event<'a> {
             Body::Row { data, .. } => *data,
             Body::Text(_) | Body::Delta { .. } => self.row().get("data").unwrap_or(self.row()),
         }
+    }
+
+    /// The members of its data that the events of a step have, found in one walk and only once.
+    pub fn parts(&self) -> Parts<'_> {
+        match &self.body {
+            Body::Row { data, .. } => *self.parts.get_or_init(|| Parts::of(*data)),
+            Body::Text(_) | Body::Delta { .. } => Parts::of(self.data()),
+        }
+    }
+
+    /// The estimate of the tokens it brings before the model, in a log of this generation; see
+    /// [`estimate_event`].
+    pub fn estimated_tokens(&self, version: u64) -> Option<u64> {
+        *self.estimate.get_or_init(|| estimate_event(self, version))
     }
 
     /// The piece, if the event is a member of a packed row.

@@ -44,8 +44,9 @@ impl CodePoint {
 }
 
 impl<'a> JsStr<'a> {
-    /// Takes bytes that are already canonical WTF-8. Only this module and the JSON reader make such bytes.
-    pub(super) fn from_wtf8(bytes: Cow<'a, [u8]>) -> Self {
+    /// Takes bytes that are already canonical WTF-8. Only this module and the JSON reader make such bytes;
+    /// others may give back what [`JsStr::as_bytes`] gave them.
+    pub(crate) fn from_wtf8(bytes: Cow<'a, [u8]>) -> Self {
         JsStr(bytes)
     }
 

@@ -9,7 +9,7 @@ use crate::model::json::View;
 pub fn message_of<'e>(event: &'e Event<'_>) -> Option<View<'e>> {
     match event.kind.to_str()? {
         "user/message" => Some(event.data()),
-        "assistant/message" | "tool/result" | "system/message" | "developer/message" => event.data().get("message"),
+        "assistant/message" | "tool/result" | "system/message" | "developer/message" => event.parts().message,
         _ => None,
     }
 }

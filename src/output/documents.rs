@@ -3,11 +3,14 @@
 //! Absent header facts are `null`; other absent members are left out. A member may be added to a
 //! document; taking one away or changing one makes a new version of its name.
 
+pub mod candidates;
 pub mod check;
 pub mod config;
 pub mod error;
 pub mod event;
 pub mod events;
+pub mod expand;
+pub mod explain;
 pub mod index;
 pub mod latest;
 pub mod list;

@@ -1,11 +1,14 @@
 //! The JSON Schema of every document, made from the same types that print it.
 
 use super::Document;
+use super::documents::candidates::CandidatesDocument;
 use super::documents::check::CheckDocument;
 use super::documents::config::{ConfigPathDocument, ConfigShowDocument};
 use super::documents::error::ErrorDocument;
 use super::documents::event::EventDocument;
 use super::documents::events::{self, EventsShape};
+use super::documents::expand::ExpandDocument;
+use super::documents::explain::ExplainDocument;
 use super::documents::index::{IndexBuildDocument, IndexClearDocument, IndexStatusDocument};
 use super::documents::latest::LatestDocument;
 use super::documents::list::ListDocument;
@@ -32,7 +35,7 @@ pub struct Entry {
 }
 
 /// Every document, by family.
-pub const ALL: [Entry; 25] = [
+pub const ALL: [Entry; 28] = [
     of::<EncodeDocument>(),
     of::<DecodeDocument>(),
     of::<MentionDocument>(),
@@ -50,7 +53,10 @@ pub const ALL: [Entry; 25] = [
     of::<UsageDocument>(),
     of::<CheckDocument>(),
     of::<PathDocument>(),
-    of::<PrepareDocument>(),
+    of::<PrepareDocument<'static>>(),
+    of::<ExplainDocument>(),
+    of::<CandidatesDocument>(),
+    of::<ExpandDocument>(),
     of::<IndexStatusDocument>(),
     of::<IndexBuildDocument>(),
     of::<IndexClearDocument>(),

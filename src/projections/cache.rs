@@ -15,10 +15,11 @@ use crate::model::js_string::JsString;
 use crate::model::json::{parse, write_value};
 use crate::stores::Anchor;
 use crate::stores::revision::Revision;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params, params_from_iter};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const KIND: Kind = Kind {
@@ -49,6 +50,9 @@ CREATE TABLE rows (
 ",
     patience: Duration::from_secs(5),
 };
+
+/// How many logs are looked up one by one.
+const FEW: usize = 50;
 
 /// The kept states of a store's logs.
 pub struct Cache {
@@ -96,12 +100,18 @@ pub struct Update<'r> {
     pub checkpoint: Checkpoint,
 }
 
-/// What was found in a cache, and how much of it was of no use.
+/// What was found in a cache, to be looked at log by log.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    entries: HashMap<Key, Entry>,
-    /// How many rows and cuts did not bear the digest they should.
-    pub broken: usize,
+    logs: HashMap<Key, Kept>,
+    broken: AtomicUsize,
+}
+
+/// What lies in the cache of one log, believed by nobody yet. `None` is something of another type.
+#[derive(Debug, Default)]
+struct Kept {
+    cuts: Vec<Option<(StoredCut, Vec<u8>)>>,
+    rows: Vec<Option<(StoredRow, Vec<u8>)>>,
 }
 
 /// What identifies a log: its path, or that of its database, and the session's id.
@@ -117,9 +127,29 @@ pub fn place(cache: &Path, store: &Path) -> PathBuf {
 }
 
 impl Loaded {
-    /// What is kept of a session's log.
-    pub fn entry(&self, record: &Record) -> Option<&Entry> {
-        self.entries.get(&key(record))
+    /// What is kept of a session's log, as far as it bears the digest it should.
+    pub fn entry(&self, record: &Record) -> Option<Entry> {
+        let key = key(record);
+        let kept = self.logs.get(&key)?;
+        let seal = Seal::of(record, &key);
+        let cut = |cut: &Option<(StoredCut, Vec<u8>)>| {
+            let (cut, digest) = cut.as_ref()?;
+            if seal.cut(cut) == *digest { cut.read(record) } else { None }
+        };
+        let row = |row: &Option<(StoredRow, Vec<u8>)>| {
+            let (row, digest) = row.as_ref()?;
+            if seal.row(row) == *digest { row.read() } else { None }
+        };
+        let cuts: Vec<Cut> = kept.cuts.iter().filter_map(cut).collect();
+        let rows: Vec<(String, Row)> = kept.rows.iter().filter_map(row).collect();
+        let broken = kept.cuts.len() - cuts.len() + kept.rows.len() - rows.len();
+        self.broken.fetch_add(broken, Ordering::Relaxed);
+        Some(Entry { checkpoint: rows.into_iter().collect(), cuts })
+    }
+
+    /// How many rows and cuts of the logs looked at so far did not bear the digest they should.
+    pub fn broken(&self) -> usize {
+        self.broken.load(Ordering::Relaxed)
     }
 }
 
@@ -143,44 +173,44 @@ impl Cache {
     fn try_load(&self, records: &[&Record], keys: &[&str]) -> rusqlite::Result<Loaded> {
         // One transaction, so that rows and cuts are of the same moment.
         let transaction = self.connection.unchecked_transaction()?;
-        let mut loaded = Loaded::default();
-        let mut statement = transaction.prepare("SELECT id, path, session FROM logs")?;
-        let ids: HashMap<Key, i64> = if records.len() == 1 {
-            let (path, session) = key(records[0]);
-            let mut statement = transaction.prepare("SELECT id FROM logs WHERE path = ? AND session = ?")?;
-            let id = statement.query_map(params![path, session], |row| row.get(0))?.next().transpose()?;
-            id.map(|id| ((path, session), id)).into_iter().collect()
+        let mut logs: HashMap<i64, (Key, Kept)> = HashMap::new();
+        // Few logs are looked up, many are found faster on the way through everything.
+        let is_few = records.len() <= FEW;
+        if is_few {
+            let mut ids = transaction.prepare("SELECT id FROM logs WHERE path = ? AND session = ?")?;
+            for record in records {
+                let key = key(record);
+                let id: Option<i64> = ids.query_row(params![key.0, key.1], |row| row.get(0)).optional()?;
+                logs.extend(id.map(|id| (id, (key, Kept::default()))));
+            }
         } else {
-            let rows = statement.query_map([], |row| Ok(((row.get(1)?, row.get(2)?), row.get(0)?)))?;
-            rows.collect::<rusqlite::Result<_>>()?
-        };
-        let mut cuts = transaction.prepare("SELECT seq, revision, anchor, open, digest FROM cuts WHERE log = ?")?;
-        let mut rows = transaction.prepare("SELECT ver, seq, val, digest FROM rows WHERE log = ? AND key = ?")?;
-        for record in records {
-            let key = key(record);
-            let Some(id) = ids.get(&key) else { continue };
-            let seal = Seal::of(record, &key);
-            let mut entry = Entry::default();
-            let mut found = cuts.query([id])?;
+            let mut ids = transaction.prepare("SELECT id, path, session FROM logs")?;
+            let mut found = ids.query([])?;
             while let Some(row) = found.next()? {
-                match seal.open_cut(record, row)? {
-                    Some(cut) => entry.cuts.push(cut),
-                    None => loaded.broken += 1,
-                }
+                logs.insert(row.get(0)?, ((row.get(1)?, row.get(2)?), Kept::default()));
             }
-            let mut kept = Vec::new();
-            for unit in keys {
-                let mut found = rows.query(params![id, unit])?;
-                let Some(row) = found.next()? else { continue };
-                match seal.open_row(unit, row)? {
-                    Some(row) => kept.push(((*unit).to_owned(), row)),
-                    None => loaded.broken += 1,
-                }
-            }
-            entry.checkpoint = kept.into_iter().collect();
-            loaded.entries.insert(key, entry);
         }
-        Ok(loaded)
+        let condition = if is_few { " WHERE log = ?" } else { "" };
+        let cuts = format!("SELECT log, seq, revision, anchor, open, digest FROM cuts{condition}");
+        let rows = format!("SELECT log, key, ver, seq, val, digest FROM rows{condition}");
+        let (mut cuts, mut rows) = (transaction.prepare(&cuts)?, transaction.prepare(&rows)?);
+        let ids: Vec<Option<i64>> = if is_few { logs.keys().copied().map(Some).collect() } else { vec![None] };
+        for id in ids {
+            let mut found = cuts.query(params_from_iter(id))?;
+            while let Some(row) = found.next()? {
+                let Some((_, kept)) = logs.get_mut(&row.get(0)?) else { continue };
+                kept.cuts.push(StoredCut::found(row).ok());
+            }
+            let mut found = rows.query(params_from_iter(id))?;
+            while let Some(row) = found.next()? {
+                if !row.get_ref(1)?.as_str().is_ok_and(|key| keys.contains(&key)) {
+                    continue;
+                }
+                let Some((_, kept)) = logs.get_mut(&row.get(0)?) else { continue };
+                kept.rows.push(StoredRow::found(row).ok());
+            }
+        }
+        Ok(Loaded { logs: logs.into_values().collect(), broken: AtomicUsize::new(0) })
     }
 
     /// Keeps the states of logs, all of them or none.
@@ -223,9 +253,8 @@ fn keep(transaction: &Transaction<'_>, update: &Update<'_>) -> rusqlite::Result<
         .query_row(params![path, session], |row| row.get(0))?;
     let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?, ?)")?;
     for (unit, row) in update.checkpoint.rows() {
-        let seq = row.seq.map_or(-1, |seq| seq as i64);
-        let digest = seal.row(unit, i64::from(row.version), seq, &row.state);
-        insert.execute(params![id, unit, row.version, seq, row.state, digest])?;
+        let row = StoredRow::of(unit, row);
+        insert.execute(params![id, row.key, row.version, row.seq, row.state, seal.row(&row)])?;
     }
     let cut = StoredCut::of(&update.cut);
     let digest = seal.cut(&cut);
@@ -244,7 +273,35 @@ fn keep(transaction: &Transaction<'_>, update: &Update<'_>) -> rusqlite::Result<
     Ok(())
 }
 
+/// A row as it lies in the database.
+#[derive(Debug)]
+struct StoredRow {
+    key: String,
+    version: i64,
+    seq: i64,
+    state: String,
+}
+
+impl StoredRow {
+    fn of(key: &str, row: &Row) -> StoredRow {
+        let seq = row.seq.map_or(-1, |seq| seq as i64);
+        StoredRow { key: key.to_owned(), version: i64::from(row.version), seq, state: row.state.clone() }
+    }
+
+    /// What lies there, with its digest.
+    fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<(StoredRow, Vec<u8>)> {
+        let stored = StoredRow { key: row.get(1)?, version: row.get(2)?, seq: row.get(3)?, state: row.get(4)? };
+        Ok((stored, row.get(5)?))
+    }
+
+    fn read(&self) -> Option<(String, Row)> {
+        let version = u32::try_from(self.version).ok()?;
+        Some((self.key.clone(), Row { version, seq: u64::try_from(self.seq).ok(), state: self.state.clone() }))
+    }
+}
+
 /// A cut as it lies in the database.
+#[derive(Debug)]
 struct StoredCut {
     seq: i64,
     revision: Vec<u8>,
@@ -267,7 +324,13 @@ impl StoredCut {
         }
     }
 
-    fn read(self, record: &Record) -> Option<Cut> {
+    /// What lies there, with its digest.
+    fn found(row: &rusqlite::Row<'_>) -> rusqlite::Result<(StoredCut, Vec<u8>)> {
+        let stored = StoredCut { seq: row.get(1)?, revision: row.get(2)?, anchor: row.get(3)?, open: row.get(4)? };
+        Ok((stored, row.get(5)?))
+    }
+
+    fn read(&self, record: &Record) -> Option<Cut> {
         let numbers: Vec<i64> = self
             .revision
             .chunks_exact(8)
@@ -311,12 +374,12 @@ impl Seal {
         Seal { identity }
     }
 
-    fn row(&self, unit: &str, version: i64, seq: i64, state: &str) -> Vec<u8> {
+    fn row(&self, row: &StoredRow) -> Vec<u8> {
         let mut digest = self.identity.clone();
-        part(&mut digest, unit.as_bytes());
-        digest.update(version.to_be_bytes());
-        digest.update(seq.to_be_bytes());
-        part(&mut digest, state.as_bytes());
+        part(&mut digest, row.key.as_bytes());
+        digest.update(row.version.to_be_bytes());
+        digest.update(row.seq.to_be_bytes());
+        part(&mut digest, row.state.as_bytes());
         digest.finalize().to_vec()
     }
 
@@ -328,30 +391,6 @@ impl Seal {
         }
         part(&mut digest, cut.open.as_bytes());
         digest.finalize().to_vec()
-    }
-
-    /// The row that lies there, if it bears its digest.
-    fn open_row(&self, unit: &str, row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Row>> {
-        let (Ok(version), Ok(seq), Ok(state), Ok(digest)) =
-            (row.get::<_, i64>(0), row.get::<_, i64>(1), row.get::<_, String>(2), row.get::<_, Vec<u8>>(3))
-        else {
-            return Ok(None);
-        };
-        if self.row(unit, version, seq, &state) != digest {
-            return Ok(None);
-        }
-        Ok(u32::try_from(version).ok().map(|version| Row { version, seq: u64::try_from(seq).ok(), state }))
-    }
-
-    /// The cut that lies there, if it bears its digest.
-    fn open_cut(&self, record: &Record, row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<Cut>> {
-        let (Ok(seq), Ok(revision), Ok(anchor), Ok(open), Ok(digest)) =
-            (row.get(0), row.get(1), row.get(2), row.get(3), row.get::<_, Vec<u8>>(4))
-        else {
-            return Ok(None);
-        };
-        let cut = StoredCut { seq, revision, anchor, open };
-        Ok(if self.cut(&cut) == digest { cut.read(record) } else { None })
     }
 }
 

@@ -6,6 +6,7 @@ use super::registry::Registry;
 use super::unit::{Change, State, Unit};
 use crate::model::event::Event;
 use crate::model::header::Header;
+use crate::model::js_string::JsStr;
 use crate::model::json::Value;
 use std::any::Any;
 use std::fmt;
@@ -13,6 +14,8 @@ use std::fmt;
 /// The states of a registry's units over one log.
 pub struct Fold<'r> {
     registry: &'r Registry,
+    /// The places of the units that look at streamed pieces.
+    interested_in_chunks: &'r [usize],
     cells: Vec<Cell>,
     /// The seq of the event that must come next.
     next: u64,
@@ -55,12 +58,19 @@ pub struct Snapshot {
     pub views: Vec<(&'static str, Value)>,
 }
 
+impl Snapshot {
+    /// The view of the unit with this key, if it is one of the registry's.
+    pub fn view(&self, key: &str) -> Option<&Value> {
+        self.views.iter().find(|(known, _)| *known == key).map(|(_, view)| view)
+    }
+}
+
 impl<'r> Fold<'r> {
     /// A fold from a log's first event on.
     pub fn new(registry: &'r Registry, header: &Header) -> Fold<'r> {
         let cell = |state| Cell { state, through: 0 };
         let cells = registry.definitions().iter().map(|definition| cell(definition.init(header))).collect();
-        Fold { registry, cells, next: 0, gap: None }
+        Fold::with(registry, cells, 0)
     }
 
     /// A fold that goes on from kept states with the events from `base` on. A row is used if it is of its
@@ -85,7 +95,12 @@ impl<'r> Fold<'r> {
                 None => return Err(CannotRestore::NoRow(definition.key)),
             });
         }
-        Ok(Fold { registry, cells, next: base, gap: None })
+        Ok(Fold::with(registry, cells, base))
+    }
+
+    fn with(registry: &'r Registry, cells: Vec<Cell>, next: u64) -> Fold<'r> {
+        let interested_in_chunks = registry.interested(&JsStr::from("assistant/chunk"));
+        Fold { registry, interested_in_chunks, cells, next, gap: None }
     }
 
     /// Takes the next event in, and tells whether any state changed.
@@ -95,7 +110,12 @@ impl<'r> Fold<'r> {
         }
         self.next = event.seq + 1;
         let mut change = Change::None;
-        for place in self.registry.interested(&event.kind) {
+        let interested = match event.delta() {
+            // By far the most, and not worth a look at their type.
+            Some(_) => self.interested_in_chunks,
+            None => self.registry.interested(&event.kind),
+        };
+        for place in interested {
             let cell = &mut self.cells[*place];
             if event.seq >= cell.through && cell.state.apply(event) == Change::Some {
                 change = Change::Some;

@@ -55,20 +55,19 @@ pub fn read_all<'r>(
     let revisions = corpus.revisions(records);
     let keys: Vec<&str> = registry.keys().collect();
     let (loaded, mut warning) = match cache.load(records, &keys) {
-        Ok(loaded) => {
-            let broken = (loaded.broken > 0).then(|| {
-                format!("{} of the values in the cache are not what was put there; they are read anew", loaded.broken)
-            });
-            (loaded, broken)
-        }
+        Ok(loaded) => (loaded, None),
         Err(error) => (Loaded::default(), Some(error.to_string())),
     };
     let asked: Vec<(&Record, Option<Revision>)> = records.iter().copied().zip(revisions).collect();
     let mut sessions = in_order(&asked, |(record, revision)| {
-        let read = climb(corpus, record, registry, loaded.entry(record), *revision);
+        let read = climb(corpus, record, registry, loaded.entry(record).as_ref(), *revision);
         done();
         read
     });
+    if loaded.broken() > 0 {
+        let message = "of the values in the cache are not what was put there; they are read anew";
+        warning.get_or_insert(format!("{} {message}", loaded.broken()));
+    }
     if let Err(error) = keep(cache, records, &mut sessions) {
         warning.get_or_insert(error.to_string());
     }

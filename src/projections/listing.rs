@@ -50,8 +50,6 @@ impl Facts {
 /// The sum of all buckets of `tokenUsage`, which have nothing in common.
 fn tokens(derived: &Derived<'_>) -> u64 {
     let snapshot = derived.folded.snapshot();
-    let usage = snapshot.views.iter().find(|(key, _)| *key == "tokenUsage");
-    let Some((_, Value::Object(usage))) = usage else { return 0 };
-    let number = |value: &Value| if let Value::Number(number) = value { *number as u64 } else { 0 };
-    usage.iter().map(|(_, value)| number(value)).fold(0, u64::saturating_add)
+    let Some(Value::Object(usage)) = snapshot.view("tokenUsage") else { return 0 };
+    usage.iter().filter_map(|(_, tokens)| tokens.count()).fold(0, u64::saturating_add)
 }

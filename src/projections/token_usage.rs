@@ -174,7 +174,7 @@ impl TokenUsageFold {
                 self.step(event, sink);
             }
             "llm/retry-started" if self.retries_add => {
-                let pair = turn_step(event.data());
+                let pair = turn_step(event);
                 if let Some(step) = self.step.as_mut().filter(|step| step.pair == pair) {
                     step.settle_attempt();
                 }
@@ -190,7 +190,7 @@ impl TokenUsageFold {
 
     /// The step an event belongs to, which from here on is the newest.
     fn step(&mut self, event: &Event<'_>, sink: &mut PartSink<'_>) -> &mut Step {
-        let pair = turn_step(event.data());
+        let pair = turn_step(event);
         if self.step.as_ref().is_none_or(|step| step.pair != pair) {
             self.settle_step(sink);
         }

@@ -132,14 +132,11 @@ pub(super) fn usage_of<'e>(event: &'e Event<'_>) -> Option<View<'e>> {
     if event.delta().is_some() {
         return None;
     }
-    let data = event.data();
+    let parts = event.parts();
     let usage = match event.kind.to_str()? {
-        "assistant/chunk" => data.get("chunk").filter(|chunk| is(*chunk, "usage"))?.get("usage"),
-        "assistant/message" => {
-            let [usage, stream] = data.pick(["usage", "stream"]);
-            usage.or_else(|| streamed_usage(stream?))
-        }
-        "assistant/attempt" => streamed_usage(data.get("stream")?),
+        "assistant/chunk" => parts.chunk.filter(|chunk| is(*chunk, "usage"))?.get("usage"),
+        "assistant/message" => parts.usage.or_else(|| streamed_usage(parts.stream?)),
+        "assistant/attempt" => streamed_usage(parts.stream?),
         _ => None,
     };
     usage.filter(|usage| usage.kind() != Kind::Null)
@@ -158,9 +155,9 @@ fn is(value: View<'_>, kind: &str) -> bool {
 pub(super) type TurnStep = (Option<u64>, Option<u64>);
 
 /// The turn and the step an event's data name.
-pub(super) fn turn_step(data: View<'_>) -> TurnStep {
-    let [turn, step] = data.pick(["turn", "step"]);
-    (turn.and_then(View::count), step.and_then(View::count))
+pub(super) fn turn_step(event: &Event<'_>) -> TurnStep {
+    let parts = event.parts();
+    (parts.turn.and_then(View::count), parts.step.and_then(View::count))
 }
 
 /// Whether what a failed attempt used stays counted once `llm/retry-started` tells that its step is tried

@@ -1,54 +1,52 @@
-//! Preparing references: from a message with mentions to the message and its context.
+//! Preparing references: from the sessions a message mentions to the message's context.
+//!
+//! It goes in steps, so that whoever prepares can learn the budget and save whole texts in between:
+//! [`sessions`] says which sessions are meant, [`capture`] reads them and cuts them to size, and
+//! [`Context::of`] renders what is left. It is done whole or not at all: what is wrong with one source is
+//! the failure of the whole, and nothing is read before the message itself is known to be in order.
 
+use super::omission::{self, FullSnapshot, Reason};
 use super::projection::{ConversationFold, Message};
 use super::render::render;
 use super::retention::{Frame, Retained, retain};
 use crate::corpus::{Catalog, Corpus, Record, Selector};
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
-use crate::model::mention::{self, Mention};
+use crate::model::mention::Mention;
 use std::collections::HashSet;
 use std::thread;
 
 /// The most sessions one message may refer to.
 pub const MAX_REFERENCES: usize = 3;
 
-/// The budget of one source in bytes, where nothing else is said.
-pub const DEFAULT_MAX_BYTES: u64 = 65_536;
-
 /// The contract a context is prepared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contract {
     /// dsh's newest.
     Newest,
-    /// That of dsh 0.1.0 to 0.1.2: the source record never names a format generation.
+    /// That of dsh 0.1.0 to 0.1.2: the source record never names a format generation, and nothing behind
+    /// the envelope tells of omissions.
     Dsh01,
 }
 
-/// What is to be prepared.
+/// Which sessions a message may refer to, and does beside those it mentions.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The message.
-    pub text: JsString,
     /// The conversation it goes into, which no message may refer to. It need not be stored.
     pub target: Option<JsString>,
     /// Sessions referred to beside those the message mentions, after them: which, and under what label.
     pub references: Vec<(Selector, Option<JsString>)>,
-    /// How many sessions may be referred to, at most [`MAX_REFERENCES`].
+    /// How many sessions may be referred to.
     pub max_references: usize,
-    /// The budget of each source in bytes.
-    pub max_bytes: u64,
-    /// The contract.
-    pub contract: Contract,
 }
 
-/// What was prepared.
+/// A session that is referred to.
 #[derive(Clone, Debug)]
-pub struct Prepared {
-    /// The message, each mention replaced by its label.
-    pub text: JsString,
-    /// The context, if anything was referred to.
-    pub context: Option<Context>,
+pub struct Named<'c> {
+    /// The session.
+    pub record: &'c Record,
+    /// The label it goes by.
+    pub label: JsString,
 }
 
 /// The context message.
@@ -58,6 +56,8 @@ pub struct Context {
     pub text: String,
     /// Where it came from, in the order of the message.
     pub sources: Vec<Source>,
+    /// The contract it follows.
+    pub contract: Contract,
 }
 
 /// One session a context holds.
@@ -69,95 +69,126 @@ pub struct Source {
     pub label: JsString,
     /// Its working directory.
     pub cwd: Option<JsString>,
-    /// The format generation it was read from; `None` where the contract does not tell.
+    /// The format generation it was read from; `None` for v0, which dsh's records do not name.
     pub captured_format_version: Option<u64>,
     /// The seq of the last event that was seen; `None` for an empty log.
     pub captured_through_seq: Option<u64>,
+    /// The whole conversation.
+    pub conversation: Vec<Message>,
+    /// How many other events the model sees of it: tools' results, what was injected, and what has no text.
+    pub other_events: usize,
     /// What was retained.
     pub retained: Retained,
     /// Its budget in bytes.
     pub max_bytes: u64,
+    /// What became of the whole conversation; it matters only where something was left out.
+    pub full_snapshot: FullSnapshot,
+}
+
+impl Source {
+    /// The parts of its snapshot beside the conversation.
+    pub fn frame(&self) -> Frame<'_> {
+        Frame {
+            session_id: &self.session_id,
+            label: &self.label,
+            cwd: self.cwd.as_ref(),
+            captured_through_seq: self.captured_through_seq,
+        }
+    }
+}
+
+impl Context {
+    /// The context of these sources by a contract; `None` of none.
+    pub fn of(sources: Vec<Source>, contract: Contract) -> Option<Context> {
+        if sources.is_empty() {
+            return None;
+        }
+        let parts: Vec<_> =
+            sources.iter().map(|source| (source.frame(), source.retained.conversation.as_slice())).collect();
+        let mut text = render(&parts);
+        if contract == Contract::Newest {
+            text.extend(omission::notice(&sources));
+        }
+        Some(Context { text, sources, contract })
+    }
+}
+
+/// Checks how many sessions a message may refer to.
+///
+/// # Errors
+/// It is not from 1 to [`MAX_REFERENCES`].
+pub fn check_max_references(count: i64) -> Result<usize, Failure> {
+    let in_range = usize::try_from(count).ok().filter(|count| (1..=MAX_REFERENCES).contains(count));
+    in_range.ok_or_else(|| {
+        let message = format!("the number of references must be from 1 to {MAX_REFERENCES}, got {count}");
+        Failure::new(Code::InvalidReferenceConfig, message)
+    })
+}
+
+/// The sessions referred to, in order of first appearance, each once, under its first label.
+///
+/// # Errors
+/// The conversation refers to itself; too many sessions; there is no such session.
+pub fn sessions<'c>(
+    catalog: &'c Catalog,
+    mentions: Vec<Mention>,
+    request: &Request,
+) -> Result<Vec<Named<'c>>, Failure> {
+    let references = references(catalog, mentions, request)?;
+    let named = references.into_iter().map(|Mention { session_id, label }| {
+        let record = catalog.select(&Selector::Exactly(session_id)).map_err(unreadable)?;
+        Ok(Named { record, label })
+    });
+    named.collect()
+}
+
+/// Reads sessions and retains of each what fits into a number of bytes.
+///
+/// # Errors
+/// One cannot be read; one does not fit, however much of it is cut.
+pub fn capture(corpus: &Corpus, named: Vec<Named<'_>>, max_bytes: u64) -> Result<Vec<Source>, Failure> {
+    let snapshots = read_all(corpus, &named)?;
+    named.into_iter().zip(snapshots).map(|(named, snapshot)| source(named, snapshot, max_bytes)).collect()
+}
+
+fn source(named: Named<'_>, snapshot: Snapshot, max_bytes: u64) -> Result<Source, Failure> {
+    let Named { record, label } = named;
+    let session_id = record.id().clone();
+    let cwd = record.stored.header.cwd.clone();
+    let frame = Frame {
+        session_id: &session_id,
+        label: &label,
+        cwd: cwd.as_ref(),
+        captured_through_seq: snapshot.captured_through_seq,
+    };
+    let retained = retain(&frame, &snapshot.conversation, max_bytes).ok_or_else(|| {
+        let message =
+            format!("the session {session_id:?} does not fit into {max_bytes} bytes, however much of it is cut");
+        Failure::new(Code::ReferenceBudgetExceeded, message).hint("raise --max-bytes")
+    })?;
+    let version = record.stored.format_version;
+    Ok(Source {
+        session_id,
+        label,
+        cwd,
+        captured_format_version: (version > 0).then_some(version),
+        captured_through_seq: snapshot.captured_through_seq,
+        conversation: snapshot.conversation,
+        other_events: snapshot.other_events,
+        retained,
+        max_bytes,
+        full_snapshot: FullSnapshot::Unavailable(Reason::StorageNotConfigured),
+    })
 }
 
 /// A session as it was when it was read.
 struct Snapshot {
     conversation: Vec<Message>,
+    other_events: usize,
     captured_through_seq: Option<u64>,
 }
 
-/// Prepares a message. It is done whole or not at all: what is wrong with one source is the failure of
-/// the whole. Nothing is read before the message itself is known to be in order.
-///
-/// # Errors
-/// A limit is out of range; a mention is invalid; the conversation refers to itself; too many sessions;
-/// one cannot be read; one does not fit its budget.
-pub fn prepare(corpus: &Corpus, catalog: &Catalog, request: &Request) -> Result<Prepared, Failure> {
-    check_limits(request)?;
-    let (text, mentions) =
-        mention::parse(&request.text).map_err(|error| Failure::new(Code::InvalidReference, error.to_string()))?;
-    let references = references(catalog, request, mentions)?;
-    if references.is_empty() {
-        return Ok(Prepared { text, context: None });
-    }
-    let snapshots = read_all(corpus, catalog, &references)?;
-    let mut sources = Vec::with_capacity(references.len());
-    for (reference, (record, snapshot)) in references.into_iter().zip(snapshots) {
-        let cwd = record.stored.header.cwd.clone();
-        let frame = frame(&reference.session_id, &reference.label, cwd.as_ref(), snapshot.captured_through_seq);
-        let retained = retain(&frame, &snapshot.conversation, request.max_bytes).ok_or_else(|| {
-            let message = format!(
-                "the session {:?} does not fit into {} bytes, however much of it is cut",
-                reference.session_id, request.max_bytes
-            );
-            Failure::new(Code::ReferenceBudgetExceeded, message).hint("raise --max-bytes")
-        })?;
-        let version = record.stored.format_version;
-        sources.push(Source {
-            session_id: reference.session_id,
-            label: reference.label,
-            cwd,
-            captured_format_version: (request.contract == Contract::Newest && version > 0).then_some(version),
-            captured_through_seq: snapshot.captured_through_seq,
-            retained,
-            max_bytes: request.max_bytes,
-        });
-    }
-    let parts: Vec<_> = sources
-        .iter()
-        .map(|source| {
-            let frame = frame(&source.session_id, &source.label, source.cwd.as_ref(), source.captured_through_seq);
-            (frame, source.retained.conversation.as_slice())
-        })
-        .collect();
-    let context = render(&parts);
-    Ok(Prepared { text, context: Some(Context { text: context, sources }) })
-}
-
-fn frame<'a>(
-    session_id: &'a JsString,
-    label: &'a JsString,
-    cwd: Option<&'a JsString>,
-    captured_through_seq: Option<u64>,
-) -> Frame<'a> {
-    Frame { session_id, label, cwd, captured_through_seq }
-}
-
-fn check_limits(request: &Request) -> Result<(), Failure> {
-    let invalid = |message: String| Err(Failure::new(Code::InvalidReferenceConfig, message));
-    if request.max_references == 0 || request.max_references > MAX_REFERENCES {
-        return invalid(format!(
-            "the number of references must be from 1 to {MAX_REFERENCES}, got {}",
-            request.max_references
-        ));
-    }
-    if request.max_bytes == 0 || request.max_bytes > 9_007_199_254_740_991 {
-        return invalid(format!("the budget must be a positive number of bytes, got {}", request.max_bytes));
-    }
-    Ok(())
-}
-
-/// The sessions referred to, in order of first appearance, each once, under its first label.
-fn references(catalog: &Catalog, request: &Request, mentions: Vec<Mention>) -> Result<Vec<Mention>, Failure> {
+fn references(catalog: &Catalog, mentions: Vec<Mention>, request: &Request) -> Result<Vec<Mention>, Failure> {
     let mut named = mentions;
     for (selector, label) in &request.references {
         let session_id = match selector {
@@ -187,23 +218,14 @@ fn references(catalog: &Catalog, request: &Request, mentions: Vec<Mention>) -> R
 }
 
 /// Reads every session at the same time.
-fn read_all<'c>(
-    corpus: &Corpus,
-    catalog: &'c Catalog,
-    references: &[Mention],
-) -> Result<Vec<(&'c Record, Snapshot)>, Failure> {
-    let records: Vec<&Record> = references
-        .iter()
-        .map(|reference| catalog.select(&Selector::Exactly(reference.session_id.clone())).map_err(unreadable))
-        .collect::<Result<_, _>>()?;
-    if let [record] = records[..] {
-        return Ok(vec![(record, read(corpus, record)?)]);
+fn read_all(corpus: &Corpus, named: &[Named<'_>]) -> Result<Vec<Snapshot>, Failure> {
+    if let [named] = named {
+        return Ok(vec![read(corpus, named.record)?]);
     }
     thread::scope(|scope| {
-        let reads: Vec<_> = records.iter().map(|record| scope.spawn(move || read(corpus, record))).collect();
-        let snapshots =
-            reads.into_iter().map(|read| read.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        records.iter().copied().zip(snapshots).map(|(record, snapshot)| Ok((record, snapshot?))).collect()
+        let reads: Vec<_> = named.iter().map(|named| scope.spawn(move || read(corpus, named.record))).collect();
+        let joined = reads.into_iter().map(|read| read.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        joined.collect()
     })
 }
 
@@ -217,7 +239,9 @@ fn read(corpus: &Corpus, record: &Record) -> Result<Snapshot, Failure> {
         })
         .map_err(unreadable)?;
     let surface = summary.finished.surface.map_err(|error| unreadable(error.into()))?;
-    Ok(Snapshot { conversation: fold.finish(&surface), captured_through_seq: last })
+    let conversation = fold.finish(&surface);
+    let other_events = surface.nodes.len() - conversation.len();
+    Ok(Snapshot { conversation, other_events, captured_through_seq: last })
 }
 
 fn unreadable(cause: Failure) -> Failure {

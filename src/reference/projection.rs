@@ -28,6 +28,8 @@ impl Role {
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
+    /// The seq of the event that holds it.
+    pub seq: u64,
     /// Who said it.
     pub role: Role,
     /// What was said: the text blocks, joined by line feeds. Never empty.
@@ -76,7 +78,7 @@ impl ConversationFold {
             _ => return None,
         };
         let text = text_of(message);
-        (!text.is_empty()).then_some(Message { role, text, is_checkpoint })
+        (!text.is_empty()).then_some(Message { seq: event.seq, role, text, is_checkpoint })
     }
 
     /// The conversation in the order of the finished surface.

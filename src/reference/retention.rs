@@ -14,6 +14,8 @@ use crate::model::json::{number_literal, string_literal};
 pub struct Retained {
     /// The messages that are left, texts cut where they had to be.
     pub conversation: Vec<RetainedMessage>,
+    /// What became of each message of the conversation, in its order.
+    pub fates: Vec<Fate>,
     /// Whether the conversation holds the checkpoint of a compaction.
     pub compacted: bool,
     /// How many messages the conversation has.
@@ -31,6 +33,20 @@ impl Retained {
     pub fn is_truncated(&self) -> bool {
         self.omitted_messages > 0 || self.omitted_bytes > 0
     }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is left as it was.
+    Kept,
+    /// It is left, without so many bytes of its text.
+    Cut {
+        /// How many bytes of UTF-8 are missing.
+        omitted: u64,
+    },
+    /// It is gone.
+    Dropped,
 }
 
 /// A message that is left.
@@ -74,12 +90,17 @@ const FRAME_CLOSE: &str = "]}";
 
 fn frame_open(frame: &Frame<'_>) -> String {
     let cwd = frame.cwd.map_or_else(|| "null".to_owned(), tag_safe_literal);
-    let seq = frame.captured_through_seq.map_or_else(|| "null".to_owned(), |seq| number_literal(seq as f64));
+    let seq = captured_literal(frame.captured_through_seq);
     format!(
         r#"{{"sessionId":{},"label":{},"cwd":{cwd},"capturedThroughSeq":{seq},"conversation":["#,
         tag_safe_literal(frame.session_id),
         tag_safe_literal(frame.label),
     )
+}
+
+/// The seq of the last event that was seen, as it is serialised.
+pub(super) fn captured_literal(seq: Option<u64>) -> String {
+    seq.map_or_else(|| "null".to_owned(), |seq| number_literal(seq as f64))
 }
 
 fn message_open(role: Role) -> String {
@@ -115,7 +136,9 @@ pub fn retain(frame: &Frame<'_>, conversation: &[Message], max_bytes: u64) -> Op
     let newest = all.len().saturating_sub(1);
     let mut omitted_messages = 0;
     let mut omitted_bytes = 0;
+    let mut fates = vec![Fate::Kept; all.len()];
     let mut kept: Vec<Sized<'_>> = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
     // dsh looks for the oldest it may drop each time; walking forward once finds the same ones.
     for (index, item) in all.into_iter().enumerate() {
         let may_drop = !item.message.is_checkpoint && index != newest;
@@ -124,8 +147,10 @@ pub fn retain(frame: &Frame<'_>, conversation: &[Message], max_bytes: u64) -> Op
             kept_count -= 1;
             omitted_messages += 1;
             omitted_bytes += item.text_bytes;
+            fates[index] = Fate::Dropped;
         } else {
             kept.push(item);
+            places.push(index);
         }
     }
     let mut texts: Vec<Cut> =
@@ -145,11 +170,17 @@ pub fn retain(frame: &Frame<'_>, conversation: &[Message], max_bytes: u64) -> Op
         kept_bytes = kept_bytes - literal(&texts[longest].text) + literal(&cut.text);
         texts[longest] = cut;
     }
+    for (place, cut) in places.into_iter().zip(&texts) {
+        if cut.omitted > 0 {
+            fates[place] = Fate::Cut { omitted: cut.omitted };
+        }
+    }
     omitted_bytes += texts.iter().map(|cut| cut.omitted).sum::<u64>();
     let conversation_left =
         kept.iter().zip(texts).map(|(item, cut)| RetainedMessage { role: item.message.role, text: cut.text });
     Some(Retained {
         conversation: conversation_left.collect(),
+        fates,
         compacted: conversation.iter().any(|message| message.is_checkpoint),
         original_messages: conversation.len(),
         omitted_messages,

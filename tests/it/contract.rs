@@ -16,7 +16,7 @@ fn home() -> Sandbox {
 }
 
 /// Every command that prints a document, the document's name, and its members beside `schema`.
-const DOCUMENTS: [(&[&str], &str, &[&str]); 17] = [
+const DOCUMENTS: [(&[&str], &str, &[&str]); 19] = [
     (&["uri", "encode", "a"], "uri.encode", &["uris"]),
     (&["uri", "decode", "dsh-session:ImEi"], "uri.decode", &["sessions"]),
     (&["uri", "mention", "a"], "uri.mention", &["mentions"]),
@@ -51,6 +51,8 @@ const DOCUMENTS: [(&[&str], &str, &[&str]); 17] = [
     (&["sessions", "path"], "sessions.path", &["paths"]),
     (&["sessions", "projections", "s1"], "sessions.projections", &["asOfSeq", "session", "values"]),
     (&["sessions", "usage"], "sessions.usage", &["by", "includesInherited", "notes", "rows", "total"]),
+    (&["reference", "candidates", "--target", "s1"], "reference.candidates", &["candidates"]),
+    (&["reference", "prepare", "Go on", "--reference", "s1", "--explain"], "reference.explain", &["budget", "sources"]),
 ];
 
 /// The members of an object.
@@ -134,6 +136,8 @@ fn records_are_the_members_of_the_document_one_a_line() {
             "sessions.show" => "messages",
             "sessions.path" => "paths",
             "sessions.usage" => "rows",
+            "reference.candidates" => "candidates",
+            "reference.explain" => "sources",
             _ => "events",
         };
         // Records come as they are found, the document may order them.
@@ -181,13 +185,15 @@ fn an_index_changes_no_answer() {
 #[test]
 fn errors_go_to_standard_error_alone() {
     let sandbox = home();
-    let errors: [(&[&str], i32, &str); 6] = [
+    let errors: [(&[&str], i32, &str); 8] = [
         (&["uri", "decode", "dsh-session:!"], 2, "SESSION_REFERENCE_INVALID_REFERENCE"),
         (&["sessions", "show", "missing"], 3, "SESSION_QUERY_SESSION_NOT_FOUND"),
         (&["sessions", "events", "missing"], 3, "SESSION_QUERY_SESSION_NOT_FOUND"),
         (&["sessions", "event", "s1", "99"], 3, "SESSION_QUERY_EVENT_NOT_FOUND"),
         (&["sessions", "list", "--store", "missing"], 8, "io"),
         (&["reference", "prepare", "Go on", "--reference", "missing"], 3, "SESSION_REFERENCE_READ_FAILED"),
+        (&["reference", "candidates", "--target", "x", "--limit", "0"], 2, "SESSION_REFERENCE_INVALID_REFERENCE"),
+        (&["reference", "expand", "missing"], 8, "io"),
     ];
     for (command, status, code) in errors {
         for format in [&["--json"][..], &["--jsonl"], &["--format", "jsonl"]] {
@@ -206,7 +212,7 @@ fn errors_go_to_standard_error_alone() {
 #[test]
 fn a_wrong_command_line_is_a_usage_error() {
     let sandbox = home();
-    let wrong: [&[&str]; 12] = [
+    let wrong: [&[&str]; 16] = [
         &["sessions", "list", "--no-such-option"],
         &["sessions", "no-such-command"],
         &["no-such-command"],
@@ -219,6 +225,10 @@ fn a_wrong_command_line_is_a_usage_error() {
         &["sessions", "list", "--strict", "--salvage"],
         &["reference", "prepare", "a", "b"],
         &["reference", "prepare", "a", "--compat", "x"],
+        &["reference", "prepare", "a", "--draft", "b"],
+        &["reference", "prepare", "a", "--explain", "--spill", "b"],
+        &["reference", "candidates"],
+        &["reference", "expand"],
     ];
     for command in wrong {
         let outcome = sandbox.run(command).exits(2);

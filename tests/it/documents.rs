@@ -261,6 +261,52 @@ mirror! {
         omitted_messages: u64,
         omitted_bytes: u64,
         truncated: bool,
+        full_snapshot: Option<FullSnapshot>,
+    }
+    Candidates { schema: String, candidates: Vec<Candidate>, }
+    Candidate {
+        session_id: String,
+        label: String,
+        display_title: Option<String>,
+        cwd: Option<String>,
+        same_workspace: bool,
+        created_at: u64,
+        mention: String,
+    }
+    Expanded {
+        schema: String,
+        session_id: String,
+        label: String,
+        #[serde(deserialize_with = "present")] cwd: Option<String>,
+        #[serde(deserialize_with = "present")] captured_through_seq: Option<u64>,
+        captured_format_version: Option<u64>,
+        messages: Vec<ExpandedMessage>,
+    }
+    ExpandedMessage { role: String, text: String, }
+    Explanation { schema: String, budget: Budget, sources: Vec<ExplainedSource>, }
+    Budget {
+        max_bytes: u64,
+        origin: BudgetOrigin,
+        #[serde(deserialize_with = "present")] context_window: Option<u64>,
+        #[serde(deserialize_with = "present")] fraction: Option<f64>,
+    }
+    ExplainedSource {
+        session_id: String,
+        label: String,
+        #[serde(deserialize_with = "present")] cwd: Option<String>,
+        bytes: u64,
+        truncated: bool,
+        other_events: u64,
+        messages: Vec<ExplainedMessage>,
+    }
+    ExplainedMessage {
+        seq: u64,
+        role: String,
+        checkpoint: bool,
+        bytes: u64,
+        kept_bytes: u64,
+        fate: Fate,
+        why: Why,
     }
     Encoded { schema: String, uris: Vec<Uri>, }
     Decoded { schema: String, sessions: Vec<Uri>, }
@@ -288,6 +334,42 @@ mirror! {
 #[serde(rename_all = "kebab-case")]
 enum Origin {
     Subagent,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum BudgetOrigin {
+    MaxBytes,
+    ContextWindow,
+    Target,
+    Default,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Fate {
+    Kept,
+    Cut,
+    Dropped,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Why {
+    Fits,
+    Newer,
+    Checkpoint,
+    Newest,
+    Longest,
+    Oldest,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "status", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "what matters is that it can be read")]
+enum FullSnapshot {
+    Saved { locator: String, bytes: u64, retrieval_hint: String },
+    Unavailable { reason: String },
 }
 
 #[derive(Debug, Deserialize)]
@@ -487,6 +569,29 @@ fn references() {
     }
     let plain: Prepared = read(&Sandbox::new().run(&["reference", "prepare", "--json", "Go on"]).success());
     assert!(plain.additional_context.is_none());
+}
+
+#[test]
+fn what_goes_with_references() {
+    let home = Sandbox::with_data("cases/10");
+    fs::create_dir(home.path("spill")).unwrap();
+    let prepare = ["reference", "prepare", "Go on", "--json", "--max-bytes", "600", "--reference", "latest"];
+    let prepared: Prepared = read(&home.run(&[&prepare[..], &["--spill", "spill"]].concat()).success());
+    let Some(FullSnapshot::Saved { locator, .. }) = &prepared.report[0].full_snapshot else { panic!("{prepared:?}") };
+    let expanded: Expanded = read(&home.run(&["reference", "expand", "--json", locator]).success());
+    assert_eq!(expanded.messages.len(), 43);
+    let prepared: Prepared = read(&home.run(&prepare).success());
+    assert!(matches!(prepared.report[0].full_snapshot, Some(FullSnapshot::Unavailable { .. })));
+    for limit in [&["--max-bytes", "600"][..], &["--context-window", "9"], &[]] {
+        let explain = ["reference", "prepare", "Go on", "--json", "--explain", "--reference", "latest"];
+        let explained: Explanation = read(&home.run(&[&explain[..], limit].concat()).success());
+        assert_eq!(explained.sources[0].messages.len(), 43);
+    }
+    for case in ["01", "05", "07"] {
+        let home = Sandbox::with_data(&format!("cases/{case}"));
+        let found: Candidates = read(&home.run(&["reference", "candidates", "--json", "--target", "x"]).success());
+        assert!(!found.candidates.is_empty());
+    }
 }
 
 #[test]

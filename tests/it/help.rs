@@ -29,7 +29,8 @@ pub(crate) fn examples(command: &Definition) -> Vec<String> {
 /// The arguments with which an example calls dshkit, each time it does.
 fn calls(example: &str) -> Vec<Vec<String>> {
     // A shell splits the line; what calls dshkit or anything else runs nothing.
-    let shell = r#"dshkit() { printf 'dshkit\0' >&3; printf '%s\0' "$@" >&3; printf '\n' >&3; }
+    // Both sides of a pipe may write at once, so each call is written in one go.
+    let shell = r#"dshkit() { printf '%s\0' dshkit "$@" end-of-call >&3; }
 for name in jq xargs cat; do eval "$name() { cat > /dev/null; }"; done
 cat() { :; }
 "#;
@@ -40,7 +41,10 @@ cat() { :; }
     let status = Command::new("/bin/sh").args(["-c", &script]).current_dir(scratch.path()).output().unwrap().status;
     assert!(status.code().is_some(), "{example}");
     let calls = std::fs::read_to_string(calls).unwrap();
-    calls.split_terminator('\n').map(|call| call.split_terminator('\0').map(str::to_owned).collect()).collect()
+    calls
+        .split_terminator("end-of-call\0")
+        .map(|call| call.split_terminator('\0').map(str::to_owned).collect())
+        .collect()
 }
 
 #[test]

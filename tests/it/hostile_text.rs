@@ -116,6 +116,7 @@ fn write(sandbox: &Sandbox, name: &str, rows: &[Value]) {
 fn calls(id: &str) -> Vec<Vec<String>> {
     let call = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let evil = format!("x{EVIL}");
+    let uri = dshkit::model::uri::encode(&id.to_owned().into());
     vec![
         call(&["uri", "encode", id]),
         call(&["uri", "decode", "dsh-session:ImlkLVx1MDAxYl0wO3B3blx1MDAwNy03Ig"]),
@@ -153,6 +154,11 @@ fn calls(id: &str) -> Vec<Vec<String>> {
             &dshkit::model::uri::encode(&id.to_owned().into()),
             &evil,
         ]),
+        call(&["reference", "prepare", "--explain", "--reference", &uri, "--max-bytes", "2000"]),
+        call(&["reference", "prepare", "--spill", ".", "--reference", &uri, "--max-bytes", "2000"]),
+        call(&["reference", "candidates", "--target", &evil, "--target-cwd", &evil]),
+        call(&["reference", "candidates", "--target", id, "pwned"]),
+        call(&["reference", "expand", "message.md"]),
         call(&["index", "build"]),
         call(&["index", "status"]),
         call(&["index", "clear"]),

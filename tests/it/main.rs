@@ -1,6 +1,7 @@
 //! The integration tests, one binary: each module is about one thing, `support` is what they share.
 
 mod append;
+mod candidates;
 mod cases;
 mod completion;
 mod config;
@@ -32,6 +33,7 @@ mod resume;
 mod schema;
 mod search;
 mod sessions;
+mod spill;
 mod support;
 mod terminal;
 mod uri;

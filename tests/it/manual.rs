@@ -215,7 +215,8 @@ fn document(roff: &mut Roff, entry: &Entry, parts: &mut BTreeMap<String, Value>)
     roff.control("SS", [entry.schema]);
     described(roff, &schema);
     for (name, part) in schema["$defs"].as_object().into_iter().flatten() {
-        parts.insert(plain(name), part.clone());
+        let other = parts.insert(plain(name), part.clone());
+        assert!(other.is_none_or(|other| other == *part), "two parts are named {name}");
     }
 }
 

@@ -37,7 +37,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Entry> {
 }
 
 /// Every way to read a store.
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 38] = [
     &["sessions", "list"],
     &["sessions", "list", "--long"],
     &["sessions", "list", "--long", "--jsonl"],
@@ -71,6 +71,8 @@ const COMMANDS: [&[&str]; 36] = [
     &["sessions", "path"],
     &["sessions", "path", "latest"],
     &["reference", "prepare", "Go on", "--reference", "latest"],
+    &["reference", "prepare", "Go on", "--reference", "latest", "--explain"],
+    &["reference", "candidates", "a", "--target", "x"],
     &["reference", "prepare", "Go on", "--reference", "latest", "--reference", "latest~1", "--max-bytes", "500"],
     &["uri", "encode", "latest"],
     &["uri", "parse", "nothing here"],

@@ -535,3 +535,81 @@ fn a_session_without_a_readable_header_is_damaged_and_not_missing() {
     assert_eq!(list["sessions"].as_array().unwrap().len(), 2);
     assert_eq!(list["problems"][0]["kind"], "bad-header");
 }
+
+/// A home with three sessions, told apart by title, tokens and last event.
+fn differing() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for (id, created, title, tokens, last) in
+        [("a", 1000, Some("beta"), 30, 5000), ("b", 2000, Some("alpha"), 500, 2500), ("c", 3000, None, 0, 3100)]
+    {
+        let header = json!({"type": "session", "version": 0, "id": id, "createdAt": created, "delegationDepth": 0});
+        let message = json!({"id": "m", "role": "assistant", "source": {"kind": "model", "provider": "p", "model": "m"}, "content": []});
+        let mut rows = vec![json!({"type": "turn/start", "data": {"turn": 1}})];
+        if let Some(title) = title {
+            let data = json!({"title": title, "messageSeqs": [], "source": {"kind": "user"}});
+            rows.push(json!({"type": "session/title", "data": data}));
+        }
+        if tokens > 0 {
+            let usage = json!({"inputTokens": tokens, "outputTokens": 1});
+            let data = json!({"turn": 1, "step": 1, "message": message, "usage": usage});
+            rows.push(json!({"type": "assistant/message", "data": data, "surfaceOp": "append"}));
+        }
+        rows.push(json!({"type": "turn/end", "data": {"turn": 1, "reason": {"kind": "completed"}}}));
+        let rows = rows.into_iter().enumerate().map(|(seq, mut row)| {
+            row["seq"] = json!(seq);
+            row["time"] = json!(last);
+            row.to_string()
+        });
+        write_log(&sandbox, "_no-cwd", &header, &rows.collect::<Vec<_>>());
+    }
+    sandbox
+}
+
+#[test]
+fn listings_have_the_members_and_the_order_asked_for() {
+    let sandbox = differing();
+    let ids = |sort: &str| -> Vec<String> {
+        let list =
+            sandbox.run(&["sessions", "list", "--json", "--fields", "sessionId", "--sort", sort]).success().json();
+        let sessions = list["sessions"].as_array().unwrap();
+        assert!(sessions.iter().all(|session| session.as_object().unwrap().len() == 1));
+        sessions.iter().map(|session| session["sessionId"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids("created"), ["c", "b", "a"]);
+    assert_eq!(ids("activity"), ["a", "c", "b"]);
+    assert_eq!(ids("tokens"), ["b", "a", "c"]);
+    assert_eq!(ids("title"), ["b", "a", "c"]);
+    let list = ["sessions", "list", "--jsonl", "--fields", "tokens,title,lastActivityAt", "--sort", "activity"];
+    let records = sandbox.run(&[&list[..], &["--limit", "2"]].concat()).success();
+    let expected = "{\"tokens\":31,\"title\":\"beta\",\"lastActivityAt\":5000}\n\
+                    {\"tokens\":null,\"title\":null,\"lastActivityAt\":3100}\n";
+    assert_eq!(records.text(), expected);
+    let text =
+        sandbox.run(&["sessions", "list", "--format", "text", "--fields", "title,turns", "--limit", "1"]).success();
+    assert_eq!(text.text(), " TITLE  TURNS\n -      1\n");
+    sandbox.run(&["sessions", "list", "--fields", "name"]).exits(2);
+}
+
+#[test]
+fn a_listing_for_a_member_of_the_log_tells_of_a_log_that_cannot_be_read() {
+    let sandbox = differing();
+    let path = sandbox.sessions().join("_no-cwd/b/session.jsonl");
+    let damaged = fs::read_to_string(&path).unwrap().replace("\"seq\":1,", "\"seq\":7,");
+    fs::write(&path, damaged).unwrap();
+    let list = ["sessions", "list", "--json", "--fields", "sessionId,title"];
+    let outcome = sandbox.run(&list).success();
+    let document = outcome.json();
+    assert_eq!(document["sessions"][1], json!({"sessionId": "b", "title": null}));
+    assert_eq!(document["problems"][0]["kind"], "seq-gap", "{document}");
+    sandbox.run(&[&list[..], &["--strict"]].concat()).exits(6);
+}
+
+#[test]
+fn what_is_shown_has_a_heading_for_people() {
+    let sandbox = differing();
+    let shown = sandbox.run(&["sessions", "show", "a", "--format", "text"]).success();
+    let heading = "beta\n1 turn, 30 tokens in, 1 out\n";
+    assert!(shown.text().starts_with(heading), "{shown}");
+    let untitled = sandbox.run(&["sessions", "show", "c", "--format", "text"]).success();
+    assert!(untitled.text().starts_with("without a title\n"), "{untitled}");
+}

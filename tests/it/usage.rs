@@ -328,3 +328,41 @@ fn a_turn_that_is_open_is_not_complete() {
         assert_eq!(document["total"]["complete"], false);
     }
 }
+
+#[test]
+fn costs_are_by_the_users_own_rates_and_say_which() {
+    let sandbox = Sandbox::new();
+    let header = json!({"type": "session", "version": 0, "id": "s", "createdAt": 1, "delegationDepth": 0});
+    let answer = |seq: u64, step: u64, model: &str, usage: Value| {
+        let source = json!({"kind": "model", "provider": "p", "model": model});
+        let message = json!({"id": format!("m{seq}"), "role": "assistant", "source": source, "content": []});
+        let data = json!({"turn": 1, "step": step, "message": message, "usage": usage});
+        json!({"type": "assistant/message", "seq": seq, "time": 2, "data": data, "surfaceOp": "append"}).to_string()
+    };
+    let rows = [
+        json!({"type": "turn/start", "seq": 0, "time": 1, "data": {"turn": 1}}).to_string(),
+        answer(1, 1, "m", json!({"inputTokens": 1000, "outputTokens": 100, "cacheReadTokens": 2000})),
+        answer(2, 2, "other", json!({"inputTokens": 5, "outputTokens": 5})),
+        json!({"type": "turn/end", "seq": 3, "time": 3, "data": {"turn": 1, "reason": {"kind": "completed"}}})
+            .to_string(),
+    ];
+    write_log(&sandbox, "_no-cwd", &header, &rows);
+    let rates = sandbox.path("rates.json");
+    let used = json!({"input": 2.0, "output": 10.0, "cacheRead": 0.5});
+    let file = json!({"currency": "EUR", "perTokens": 1000, "models": {"p/m": used, "q": {"input": 1, "output": 1}}});
+    fs::write(&rates, file.to_string()).unwrap();
+    let usage = ["sessions", "usage", "--json", "--by", "model", "--rates", rates.to_str().unwrap()];
+    let document = sandbox.run(&usage).success().json();
+    // 1000 × 2 + 100 × 10 + 2000 × 0.5, for a thousand.
+    assert_eq!(row(&document, "p/m")["cost"], json!({"amount": 4.0, "complete": true}));
+    assert_eq!(row(&document, "p/other")["cost"], json!({"amount": null, "complete": false}));
+    assert_eq!(document["total"]["cost"], json!({"amount": 4.0, "complete": false}));
+    assert_eq!(document["rates"], json!({"currency": "EUR", "perTokens": 1000, "models": {"p/m": used}}));
+    let text =
+        sandbox.run(&[&usage[..2], &["--format", "text", "--rates", rates.to_str().unwrap()]].concat()).success();
+    assert!(text.text().contains("COST EUR") && text.text().contains("4.0000+"), "{text}");
+    fs::write(&rates, "{\"currency\":\"EUR\",\"models\":{\"m\":{\"input\":1,\"output\":-1}}}").unwrap();
+    sandbox.run(&usage).fails(2, "usage");
+    fs::remove_file(&rates).unwrap();
+    sandbox.run(&usage).fails(8, "io");
+}

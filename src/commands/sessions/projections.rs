@@ -67,7 +67,7 @@ pub(super) fn run(args: &ProjectionsArgs, context: &mut Context) -> anyhow::Resu
         });
         for record in &records {
             let entry = loaded.as_ref().and_then(|loaded| loaded.entry(record));
-            let snapshot = entry.and_then(|entry| ladder::cached(entry, &registry));
+            let snapshot = entry.and_then(|entry| ladder::cached(&entry, &registry));
             documents.push(ProjectionsDocument::of(record, Projected::Cached(snapshot)));
         }
     } else {

@@ -15,6 +15,8 @@ use crate::output::documents::problem::ProblemDocument;
 use crate::output::documents::session::SessionDocument;
 use crate::output::documents::show::{MessageDocument, ShowDocument, ToolCallDocument, last_answer};
 use crate::output::json::Js;
+use crate::projections::fold::Fold;
+use crate::projections::heading::{self, Heading};
 use clap::{Args, ValueEnum};
 use std::collections::HashMap;
 
@@ -69,6 +71,7 @@ pub(super) fn run(args: &ShowArgs, context: &mut Context) -> anyhow::Result<u8> 
         captured_through_seq: read.captured_through_seq,
         messages: read.messages.into_iter().skip(skipped).collect(),
         warnings: read.warnings.iter().map(ProblemDocument::from).collect(),
+        heading: read.heading,
     };
     context.output.page_unless(context.global.no_pager);
     context.output.document(&document)?;
@@ -87,6 +90,7 @@ fn print_answer(answer: &JsString, context: &mut Context) -> anyhow::Result<u8> 
 }
 
 struct Read {
+    heading: Heading,
     messages: Vec<MessageDocument>,
     captured_through_seq: Option<u64>,
     warnings: Vec<Problem>,
@@ -98,9 +102,12 @@ fn read(corpus: &Corpus, record: &Record, mode: Mode, args: &ShowArgs) -> Result
     let mut last = None;
     let mut warnings = Vec::new();
     let mut found: Vec<(MessageDocument, bool)> = Vec::new();
+    let registry = heading::registry();
+    let mut fold = Fold::new(&registry, &record.stored.header);
     let summary = corpus.read_items(record, mode, &mut |item| match item {
         Item::Event(event, _) => {
             last = Some(event.seq);
+            fold.apply(event);
             match event.kind.to_str() {
                 Some("turn/start") => turn = event.data().get("turn").and_then(View::count),
                 Some("turn/end") => turn = None,
@@ -126,7 +133,8 @@ fn read(corpus: &Corpus, record: &Record, mode: Mode, args: &ShowArgs) -> Result
         ViewKind::Surface => in_surface_order(found.into_iter().map(|(message, _)| message), &surface),
     };
     let messages = messages.into_iter().filter(|message| args.all || is_conversation(message, args.view)).collect();
-    Ok(Read { messages, captured_through_seq: last, warnings })
+    let heading = Heading::of(&fold.finish_with_gaps());
+    Ok(Read { heading, messages, captured_through_seq: last, warnings })
 }
 
 fn is_append(event: &Event<'_>) -> bool {

@@ -74,6 +74,29 @@ impl Object {
     }
 }
 
+impl Value {
+    /// A member of an object.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        if let Value::Object(object) = self { object.get(key) } else { None }
+    }
+
+    /// The string, if it is one.
+    pub fn string(&self) -> Option<&JsString> {
+        if let Value::String(text) = self { Some(text) } else { None }
+    }
+
+    /// The number, if it is a whole one that is not negative and JavaScript holds exactly.
+    pub fn count(&self) -> Option<u64> {
+        const MAX_SAFE_INTEGER: f64 = ((1u64 << 53) - 1) as f64;
+        match self {
+            Value::Number(number) if (0.0..=MAX_SAFE_INTEGER).contains(number) && number.fract() == 0.0 => {
+                Some(*number as u64)
+            }
+            _ => None,
+        }
+    }
+}
+
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()

@@ -75,9 +75,59 @@ impl<'a> View<'a> {
         (self.kind() == Kind::String).then(|| unescape(&self.text[1..self.text.len() - 1]))
     }
 
+    /// The beginning of the string, if the value is one: at least so many UTF-16 code units, as far as it
+    /// has them, and perhaps a few more. The rest is not decoded.
+    pub fn string_start(self, units: usize) -> Option<JsStr<'a>> {
+        if self.kind() != Kind::String {
+            return None;
+        }
+        let raw = &self.text[1..self.text.len() - 1];
+        let mut end = 0;
+        for _ in 0..units {
+            end += match raw.as_bytes()[end..] {
+                [] => break,
+                [b'\\', b'u', ..] => 6,
+                [b'\\', ..] => 2,
+                _ => raw[end..].chars().next().map_or(0, char::len_utf8),
+            };
+        }
+        Some(unescape(&raw[..end]))
+    }
+
     /// Whether the value is exactly this string.
     pub fn is_string(self, text: &str) -> bool {
-        self.string().is_some_and(|string| string == text)
+        const LONGEST_ESCAPE: usize = 6;
+        if self.kind() != Kind::String {
+            return false;
+        }
+        let raw = &self.text[1..self.text.len() - 1];
+        let has_escape = || memchr::memchr(b'\\', raw.as_bytes()).is_some();
+        if raw.len() <= text.len() {
+            // An escape is longer than what it stands for.
+            return raw == text && !has_escape();
+        }
+        raw.len() <= text.len().saturating_mul(LONGEST_ESCAPE) && has_escape() && unescape(raw) == text
+    }
+
+    /// How many UTF-16 code units the string has, if the value is one. Its text is not decoded.
+    pub fn len_utf16(self) -> Option<usize> {
+        if self.kind() != Kind::String {
+            return None;
+        }
+        let mut raw = &self.text.as_bytes()[1..self.text.len() - 1];
+        // A code unit a character, and one more for those that have four bytes.
+        let units = |bytes: &[u8]| {
+            let characters = bytes.iter().filter(|byte| (**byte as i8) >= -0x40).count();
+            characters + bytes.iter().filter(|byte| **byte >= 0xF0).count()
+        };
+        let mut len = 0;
+        while let Some(escape) = memchr::memchr(b'\\', raw) {
+            // Every escape stands for one code unit.
+            let escape_len = if raw[escape + 1] == b'u' { 6 } else { 2 };
+            len += units(&raw[..escape]) + 1;
+            raw = &raw[escape + escape_len..];
+        }
+        Some(len + units(raw))
     }
 
     /// The number, if it is one, as JavaScript holds it.
@@ -258,6 +308,7 @@ fn hex4(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::parse;
+    use proptest::prelude::*;
 
     #[test]
     fn escapes_become_code_units() {
@@ -265,6 +316,33 @@ mod tests {
         let units: Vec<u16> = parse(text).unwrap().string().unwrap().units().collect();
         let expected: Vec<u16> = "aé😀".encode_utf16().chain([0xD83D, 0x20, 0x78, 0xDC00, 0x2F, 0x0A]).collect();
         assert_eq!(units, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_told_of_a_string_without_decoding_it_is_true(
+            pieces in proptest::collection::vec(
+                prop_oneof![
+                    Just(r"\\"), Just(r"\u0041"), Just(r"\ud83d"), Just(r"\ude00"), Just(r#"\""#), Just("😀"), Just("é"), Just("a"),
+                    Just("中"), Just(r"\n"),
+                ],
+                0..12,
+            ),
+            units in 0usize..8,
+        ) {
+            let literal = format!("\"{}\"", pieces.concat());
+            let view = parse(&literal).unwrap();
+            let string = view.string().unwrap();
+            prop_assert_eq!(view.len_utf16(), Some(string.len_utf16()));
+            let start: Vec<u16> = view.string_start(units).unwrap().units().take(units).collect();
+            prop_assert_eq!(start, string.units().take(units).collect::<Vec<_>>());
+            for text in ["", "a", "\\", "A", "a\\", "\"", "\n", "😀", r"\\"] {
+                prop_assert_eq!(view.is_string(text), string == text, "{}", text);
+            }
+            if let Some(text) = string.to_str() {
+                prop_assert!(view.is_string(text));
+            }
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::model::surface::Placement;
 use crate::output::json::Js;
 use crate::output::terminal_text::{visible_js, visible_lines};
 use crate::output::{Document, RecordOut, Style, TextOut};
+use crate::projections::heading::Heading;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
@@ -23,6 +24,9 @@ pub struct ShowDocument {
     pub messages: Vec<MessageDocument>,
     /// What is wrong with the log although it could be read.
     pub warnings: Vec<ProblemDocument>,
+    /// What stands over the conversation, for people.
+    #[serde(skip)]
+    pub heading: Heading,
 }
 
 /// A message.
@@ -72,10 +76,9 @@ impl Document for ShowDocument {
     const SCHEMA: &'static str = "dshkit/sessions.show/1";
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
-        for (index, message) in self.messages.iter().enumerate() {
-            if index > 0 {
-                text.line("")?;
-            }
+        write_heading(&self.heading, text)?;
+        for message in &self.messages {
+            text.line("")?;
             write_message(message, text)?;
         }
         Ok(())
@@ -84,6 +87,35 @@ impl Document for ShowDocument {
     fn records(&self, records: &mut RecordOut<'_>) -> io::Result<()> {
         self.messages.iter().try_for_each(|message| records.write(message))
     }
+}
+
+fn write_heading(heading: &Heading, text: &mut TextOut<'_>) -> io::Result<()> {
+    let title = heading.title.as_ref().map_or_else(|| "without a title".to_owned(), |title| visible_js(title));
+    let title = text.styled(Style::Bold, &title);
+    text.line(&title)?;
+    let mut facts = Vec::new();
+    if let Some((provider, model)) = &heading.model {
+        facts.push(format!("{}/{}", visible_js(provider), visible_js(model)));
+    }
+    facts.push(if heading.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", heading.turns) });
+    if let Some((read, written)) = heading.tokens {
+        facts.push(format!("{read} tokens in, {written} out"));
+    }
+    if let Some((pressure, window)) = heading.pressure.filter(|(_, window)| *window > 0) {
+        let percent = pressure.saturating_mul(100).div_ceil(window);
+        let bar = if text.is_terminal { bar(percent) } else { String::new() };
+        facts.push(format!("{bar}{percent}% of {window} tokens of context"));
+    }
+    let facts = text.styled(Style::Dim, &facts.join(", "));
+    text.line(&facts)
+}
+
+/// How full something is, as a bar with a space behind it.
+fn bar(percent: u64) -> String {
+    const CELLS: usize = 10;
+    // Something is never shown as nothing.
+    let full = (percent as usize).div_ceil(100 / CELLS).min(CELLS);
+    format!("[{}{}] ", "#".repeat(full), "-".repeat(CELLS - full))
 }
 
 fn write_message(message: &MessageDocument, text: &mut TextOut<'_>) -> io::Result<()> {

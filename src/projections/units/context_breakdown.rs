@@ -14,8 +14,8 @@
 use crate::model::event::Event;
 use crate::model::header::Header;
 use crate::model::json::{Object, Value, View};
+use crate::model::token_estimate::{estimate_system_prompt, estimate_tools};
 use crate::projections::shadow_price::{Placing, ShadowPrice, states_price};
-use crate::projections::token_estimate::{estimate_event, estimate_system_prompt, estimate_tools};
 use crate::projections::unit::{Change, Unit};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -69,7 +69,7 @@ impl ContextBreakdown {
     /// Puts an event on the surface; `None` if it does not fit.
     fn place(&mut self, event: &Event<'_>) -> Option<()> {
         let placing = Placing::of(event, self.price)?;
-        let node = SystemMessage { seq: event.seq, tokens: estimate_event(event, self.version)? };
+        let node = SystemMessage { seq: event.seq, tokens: event.estimated_tokens(self.version)? };
         let is_system = event.is("system/message");
         let removed = match placing {
             Placing::Appended => {

@@ -10,7 +10,6 @@ use crate::model::event::Event;
 use crate::model::header::Header;
 use crate::model::json::{Object, Value, View};
 use crate::projections::shadow_price::{Placing, ShadowPrice, states_price};
-use crate::projections::token_estimate::estimate_event;
 use crate::projections::unit::{Change, Unit};
 use crate::projections::usage_report::{prompt_tokens, usage_of};
 use serde::{Deserialize, Serialize};
@@ -41,7 +40,7 @@ impl ContextPressure {
     /// How many tokens an event of the surface adds to it; `None` if it does not fit.
     fn growth(&self, event: &Event<'_>) -> Option<i64> {
         let placing = Placing::of(event, self.price)?;
-        let tokens = signed(estimate_event(event, self.version)?);
+        let tokens = signed(event.estimated_tokens(self.version)?);
         Some(match placing {
             Placing::Appended => tokens,
             Placing::Replaced(removed) => tokens.saturating_sub(signed(removed)),

@@ -60,28 +60,28 @@ impl SessionStats {
                 let is_named = matches!(delta.kind, DeltaKind::ToolCall { name: Some(_), .. });
                 ((delta.turn.count(), delta.step.count()), is_named || !delta.text.is_string(""))
             }
-            None => (turn_step(event.data()), event.data().get("chunk").is_some_and(is_token)),
+            None => (turn_step(event), event.parts().chunk.is_some_and(is_token)),
         };
         self.open_step(step).filter(|_| is_token)?.first_token = Some(event.time);
         Some(())
     }
 
     fn take_attempt(&mut self, event: &Event<'_>) -> Option<()> {
-        let open = self.open_step(turn_step(event.data())).filter(|open| open.first_token.is_none())?;
-        open.first_token = Some(first_token_time(event.data().get("stream")?)?);
+        let open = self.open_step(turn_step(event)).filter(|open| open.first_token.is_none())?;
+        open.first_token = Some(first_token_time(event.parts().stream?)?);
         Some(())
     }
 
     fn take_message(&mut self, event: &Event<'_>) -> Option<()> {
-        let [turn, step, stream, usage] = event.data().pick(["turn", "step", "stream", "usage"]);
-        let open = *self.open_step((turn.and_then(View::count), step.and_then(View::count)))?;
+        let parts = event.parts();
+        let open = *self.open_step(turn_step(event))?;
         // Only the first message of a step counts.
         self.open_step = None;
         add_time(&mut self.llm, open.start, event.time);
-        let Some(first_token) = open.first_token.or_else(|| first_token_time(stream?)) else { return Some(()) };
+        let Some(first_token) = open.first_token.or_else(|| first_token_time(parts.stream?)) else { return Some(()) };
         add_time(&mut self.first_token, open.start, first_token);
         self.first_token_steps += 1;
-        let output_tokens = usage.and_then(|usage| usage.get("outputTokens")).and_then(View::number);
+        let output_tokens = parts.usage.and_then(|usage| usage.get("outputTokens")).and_then(View::number);
         if let Some(output_tokens) = output_tokens.filter(|tokens| tokens.is_finite() && *tokens >= 0.0) {
             add_time(&mut self.decode, first_token, event.time);
             self.decode_tokens = (self.decode_tokens + output_tokens).min(f64::MAX);
@@ -96,14 +96,14 @@ impl SessionStats {
     }
 
     fn take_result(&mut self, event: &Event<'_>) -> Option<()> {
-        let id = event.data().get("message")?.get("source")?.get("callId")?.string()?;
+        let id = event.parts().message?.get("source")?.get("callId")?.string()?;
         let called = self.calls.remove(&string_literal(&id))?;
         add_time(&mut self.tools, called, event.time);
         Some(())
     }
 
     fn end_step(&mut self, event: &Event<'_>) {
-        let turn = event.data().get("turn").and_then(View::count);
+        let turn = event.parts().turn.and_then(View::count);
         if self.last_turn != turn {
             self.turns += 1;
         }
@@ -182,7 +182,7 @@ impl Unit for SessionStats {
             Some("tool/call") => self.take_call(event),
             Some("tool/result") => self.take_result(event),
             Some("step/start") => {
-                let step = turn_step(event.data());
+                let step = turn_step(event);
                 self.open_step = Some(OpenStep { step, start: event.time, first_token: None });
                 Some(())
             }

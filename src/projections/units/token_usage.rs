@@ -72,14 +72,14 @@ impl Unit for TokenUsage {
 
     fn apply(&mut self, event: &Event<'_>) -> Change {
         if event.is("llm/retry-started") {
-            if !self.retries_add || !self.is_of_newest(turn_step(event.data())) {
+            if !self.retries_add || !self.is_of_newest(turn_step(event)) {
                 return Change::None;
             }
             self.settle();
             return Change::Some;
         }
         let Some(usage) = usage_of(event) else { return Change::None };
-        let newest = (turn_step(event.data()), Buckets::of(&Report::read(usage, |_, _| {}).tokens));
+        let newest = (turn_step(event), Buckets::of(&Report::read(usage, |_, _| {}).tokens));
         if self.newest == Some(newest) {
             return Change::None;
         }

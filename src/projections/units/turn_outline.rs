@@ -75,7 +75,7 @@ fn preview(message: View<'_>, limit: usize) -> Option<Text> {
             is_cut = true;
             break;
         }
-        let block = block.get("text")?.string()?;
+        let block = block.get("text")?.string_start(limit * 2 + 1)?;
         if !text.is_empty() {
             text.push_str(" ");
         }
@@ -140,7 +140,7 @@ impl Unit for TurnOutline {
         let taken = match event.kind.to_str() {
             Some("turn/start") => self.start_turn(event),
             Some("user/message") => self.take_prompt(event.data()),
-            Some("assistant/message") => event.data().get("message").and_then(|message| self.take_answer(message)),
+            Some("assistant/message") => event.parts().message.and_then(|message| self.take_answer(message)),
             _ => self.end_turn(),
         };
         if taken.is_some() { Change::Some } else { Change::None }

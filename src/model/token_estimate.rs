@@ -77,7 +77,7 @@ fn prompt_units(block: View<'_>) -> u64 {
 }
 
 fn text_units(value: View<'_>) -> Option<u64> {
-    Some(value.string()?.len_utf16() as u64)
+    Some(value.len_utf16()? as u64)
 }
 
 /// The length of a value as `JSON.stringify` prints it.
