@@ -36,7 +36,10 @@ cat() { :; }
 "#;
     let scratch = tempfile::TempDir::new().unwrap();
     let calls = scratch.path().join("calls");
-    std::fs::write(scratch.path().join("message.md"), "").unwrap();
+    std::fs::create_dir(scratch.path().join("saved")).unwrap();
+    for file in ["message.md", "saved/session-1.txt"] {
+        std::fs::write(scratch.path().join(file), "").unwrap();
+    }
     let script = format!("exec 3>>'{}'\n{shell}{example}\n", calls.display());
     let status = Command::new("/bin/sh").args(["-c", &script]).current_dir(scratch.path()).output().unwrap().status;
     assert!(status.code().is_some(), "{example}");
