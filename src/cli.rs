@@ -1,18 +1,30 @@
 //! The command line, and the one place where an error becomes an exit status.
 
+pub mod completion;
+mod shell;
+
 use crate::commands::{self, Command, Context};
+use crate::config::{Config, FileFormat};
 use crate::env::Env;
 use crate::error::{Code, Failure};
 use crate::output::{Color, Format, Output};
-use clap::{Args, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// The version, and the commit where it is known (build.rs).
+const VERSION: &str = env!("DSHKIT_VERSION");
+/// The same, and what it reads.
+const LONG_VERSION: &str = concat!(
+    env!("DSHKIT_VERSION"),
+    "\nreads session logs of the formats v0, v1, v2, v3 and v4, plain or zstd, and SQLite session databases"
+);
+
 /// Works on the session stores of DeepSeek Harness (dsh) from a shell
 #[derive(Debug, Parser)]
-#[command(name = "dshkit", version, about, propagate_version = true)]
+#[command(name = "dshkit", version = VERSION, long_version = LONG_VERSION, about, propagate_version = true)]
 #[command(after_help = "Wherever a session is named, an id will do, or the beginning of one, a dsh-session: URI, \
 a Markdown mention, the path of a log, `latest`, `latest~N`, or `-` to read names from standard input.")]
 pub struct Cli {
@@ -23,7 +35,7 @@ pub struct Cli {
 }
 
 /// What every command takes.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub struct GlobalArgs {
     /// The DSH home; sessions are in its `sessions` directory [default: $DSH_HOME, else ~/.dsh]
@@ -62,12 +74,43 @@ pub struct GlobalArgs {
 }
 
 impl GlobalArgs {
-    fn format(&self) -> Option<Format> {
+    /// The format the flags ask for.
+    pub fn format(&self) -> Option<Format> {
         match (self.json, self.jsonl) {
             (true, _) => Some(Format::Json),
             (_, true) => Some(Format::Jsonl),
             _ => self.format,
         }
+    }
+}
+
+/// What stands in a help: the examples, which only `--help` has, before everything but the one line that says
+/// what the command is for.
+const HELP_TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
+/// The whole command line: what the definitions say, and what holds for every command.
+pub fn command() -> clap::Command {
+    let mut command = Cli::command();
+    // Only now have the commands the options of every command.
+    command.build();
+    let of_every_command = command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.get_id().clone());
+    let of_every_command: Vec<clap::Id> = of_every_command.collect();
+    let mut command = command.help_template(HELP_TEMPLATE);
+    for family in command.get_subcommands_mut() {
+        settle(family, &of_every_command);
+    }
+    command
+}
+
+/// Gives a command and those below it the form of a help, in which `-h` leaves out the options of every command.
+fn settle(command: &mut clap::Command, of_every_command: &[clap::Id]) {
+    let settled = std::mem::take(command).help_template(HELP_TEMPLATE);
+    *command = settled.mut_args(|arg| {
+        let is_short = of_every_command.contains(arg.get_id());
+        if is_short { arg.hide_short_help(true) } else { arg }
+    });
+    for below in command.get_subcommands_mut() {
+        settle(below, of_every_command);
     }
 }
 
@@ -79,7 +122,25 @@ pub fn run() -> ExitCode {
 /// Runs the program and gives its exit status.
 fn run_with(arguments: impl Iterator<Item = OsString>, env: Env) -> u8 {
     let arguments: Vec<OsString> = arguments.collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    if let Some(completing) = &env.completing {
+        let mut output = Output::new(Some(Format::Text), Color::Never, false, &env);
+        return match completion::answer(completing, &arguments, &env) {
+            Some(text) => {
+                // A shell that does not read on has what it wants.
+                let _ = output.raw(text.as_bytes());
+                let _ = output.finish();
+                0
+            }
+            None => {
+                let message = format!("there is no completion for the shell {:?}", completing.shell);
+                let failure = Failure::new(Code::Usage, message).hint("COMPLETE is bash, zsh, fish or powershell");
+                output.failure(&failure);
+                failure.status()
+            }
+        };
+    }
+    let parsed = command().try_get_matches_from(&arguments).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             let mut output = Output::new(format_before_parsing(&arguments), Color::Auto, false, &env);
@@ -89,8 +150,15 @@ fn run_with(arguments: impl Iterator<Item = OsString>, env: Env) -> u8 {
         }
     };
     let output = Output::new(cli.global.format(), cli.global.color, cli.global.quiet, &env);
-    let mut context = Context { env, global: cli.global, output };
-    let result = commands::run(cli.command, &mut context);
+    let mut context = Context { env, global: cli.global, config: Config::default(), output };
+    let result = match config_of(&cli.command, &context.env) {
+        Ok(config) => {
+            context.output.prefer(config.format.map(format_of));
+            context.config = config;
+            commands::run(cli.command, &mut context)
+        }
+        Err(failure) => Err(failure.into()),
+    };
     let status = match &result {
         Ok(status) => *status,
         Err(error) => report(&mut context.output, error),
@@ -105,6 +173,27 @@ fn run_with(arguments: impl Iterator<Item = OsString>, env: Env) -> u8 {
     status
 }
 
+/// Where the configuration file is looked for; `None` where nobody has a place for it.
+pub fn config_path(env: &Env) -> Option<PathBuf> {
+    env.config.as_ref().map(|directory| directory.join("dshkit").join("config.toml"))
+}
+
+/// What the configuration file says to a command.
+fn config_of(command: &Command, env: &Env) -> Result<Config, Failure> {
+    match config_path(env) {
+        Some(path) if !command.needs_no_config() => Config::read(&path),
+        _ => Ok(Config::default()),
+    }
+}
+
+fn format_of(format: FileFormat) -> Format {
+    match format {
+        FileFormat::Text => Format::Text,
+        FileFormat::Json => Format::Json,
+        FileFormat::Jsonl => Format::Jsonl,
+    }
+}
+
 /// A wrong command line cannot say how its error is to be printed, but its words can be looked at.
 fn format_before_parsing(arguments: &[OsString]) -> Option<Format> {
     let has =
@@ -113,6 +202,8 @@ fn format_before_parsing(arguments: &[OsString]) -> Option<Format> {
         Some(Format::Json)
     } else if has(&["--jsonl"]) || has(&["--format", "jsonl"]) || has(&["--format=jsonl"]) {
         Some(Format::Jsonl)
+    } else if has(&["--format", "text"]) || has(&["--format=text"]) {
+        Some(Format::Text)
     } else {
         None
     }
@@ -144,10 +235,17 @@ fn is_closed_pipe(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn the_version_names_every_format() {
+        for generation in crate::generations::Generation::ALL {
+            assert!(LONG_VERSION.contains(&format!("v{}", generation.version())));
+        }
+        assert!(LONG_VERSION.starts_with(VERSION) && VERSION.starts_with(env!("CARGO_PKG_VERSION")));
     }
 }

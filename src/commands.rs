@@ -3,10 +3,13 @@
 //! A command decides nothing that a caller of the library could need. It resolves what was typed, asks
 //! the library, and hands the result to [`crate::output`].
 
+pub mod candidates;
+mod config;
 mod derived;
 mod event_filter;
 mod index;
 mod reference;
+mod schema;
 mod select;
 mod session_filter;
 mod sessions;
@@ -15,6 +18,7 @@ mod time_argument;
 mod uri;
 
 use crate::cli::GlobalArgs;
+use crate::config::Config;
 use crate::corpus::Corpus;
 use crate::env::Env;
 use crate::error::{Code, Failure};
@@ -42,6 +46,18 @@ pub enum Command {
     /// The search index of a store, which `sessions search --index` uses
     #[command(subcommand)]
     Index(index::IndexCommand),
+    /// The configuration: where it is and what holds
+    #[command(subcommand, after_help = config::FILE_HELP)]
+    Config(config::ConfigCommand),
+    /// The JSON Schema of what dshkit prints
+    Schema(schema::SchemaArgs),
+}
+
+impl Command {
+    /// Whether the command is there to repair what the configuration file gets wrong.
+    pub fn needs_no_config(&self) -> bool {
+        matches!(self, Command::Config(config::ConfigCommand::Path))
+    }
 }
 
 /// What a command works with.
@@ -50,6 +66,8 @@ pub struct Context {
     pub env: Env,
     /// What every command takes.
     pub global: GlobalArgs,
+    /// What the configuration file says.
+    pub config: Config,
     /// Where results go.
     pub output: Output,
 }
@@ -62,6 +80,8 @@ pub fn run(command: Command, context: &mut Context) -> anyhow::Result<u8> {
         Command::Reference(command) => reference::run(command, context),
         Command::Sidechat(command) => sidechat::run(command, context),
         Command::Index(command) => index::run(command, context),
+        Command::Config(command) => config::run(command, context),
+        Command::Schema(args) => schema::run(&args, context),
     }
 }
 
@@ -71,7 +91,7 @@ impl Context {
         Ok(Corpus::at(&self.sessions_path()?))
     }
 
-    /// Where it is: `--store`, or `sessions` in `--home`, `$DSH_HOME`, or `~/.dsh`.
+    /// Where it is: `--store`, or `sessions` in `--home`, `$DSH_HOME`, the configured home, or `~/.dsh`.
     fn sessions_path(&self) -> Result<PathBuf, Failure> {
         if let Some(store) = &self.global.store {
             let store = self.env.expand_home(store.clone());
@@ -93,7 +113,8 @@ impl Context {
 
     /// The DSH home: `--home`, `$DSH_HOME`, or `~/.dsh`.
     fn dsh_home(&self) -> Result<PathBuf, Failure> {
-        let named = self.global.home.clone().or_else(|| self.env.dsh_home.clone());
+        let in_environment = || self.env.dsh_home.clone();
+        let named = self.global.home.clone().or_else(in_environment).or_else(|| self.config.home.clone());
         let home = match (named, &self.env.home) {
             (Some(home), _) => self.env.expand_home(home),
             (None, Some(user)) => user.join(".dsh"),

@@ -8,6 +8,17 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What a shell says when it wants completion.
+#[derive(Clone, Debug)]
+pub struct Completing {
+    /// `COMPLETE`: the shell.
+    pub shell: String,
+    /// `_DSHKIT_WORD`: the word that is being typed, as the shell has it.
+    pub word: String,
+    /// `_DSHKIT_LIST`: whether candidates are only listed. bash says why it wants them: 63, `?`, is for a list.
+    pub lists: bool,
+}
+
 /// The environment of a run.
 #[derive(Clone, Debug)]
 pub struct Env {
@@ -15,8 +26,13 @@ pub struct Env {
     pub home: Option<PathBuf>,
     /// The user's cache directory: `XDG_CACHE_HOME` if it is absolute, else `.cache` in the home directory.
     pub cache: Option<PathBuf>,
+    /// The user's directory of configurations: `XDG_CONFIG_HOME` if it is absolute, else `.config` in the home
+    /// directory.
+    pub config: Option<PathBuf>,
     /// `DSH_HOME`, if it says anything.
     pub dsh_home: Option<PathBuf>,
+    /// What a shell wants to complete, if one does.
+    pub completing: Option<Completing>,
     /// `NO_COLOR` is set.
     pub no_color: bool,
     /// `CLICOLOR_FORCE` is set.
@@ -43,11 +59,20 @@ impl Env {
         let text = |name| env::var_os(name).filter(|value| !is_blank(value));
         let stdout_is_terminal = std::io::stdout().is_terminal();
         let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        let cache = text("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+        let user_directory = |variable, default| {
+            let named = text(variable).map(PathBuf::from).filter(|directory| directory.is_absolute());
+            named.or_else(|| home.as_ref().map(|home| home.join(default)))
+        };
         Env {
-            cache: cache.or_else(|| home.as_ref().map(|home| home.join(".cache"))),
+            cache: user_directory("XDG_CACHE_HOME", ".cache"),
+            config: user_directory("XDG_CONFIG_HOME", ".config"),
             home,
             dsh_home: text("DSH_HOME").map(PathBuf::from),
+            completing: text("COMPLETE").filter(|shell| shell != "0").map(|shell| Completing {
+                shell: shell.to_string_lossy().into_owned(),
+                word: env::var_os("_DSHKIT_WORD").unwrap_or_default().to_string_lossy().into_owned(),
+                lists: text("_DSHKIT_LIST").is_some_and(|kind| kind == "63"),
+            }),
             no_color: text("NO_COLOR").is_some(),
             force_color: text("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
             is_dumb: text("TERM").is_some_and(|term| term == "dumb"),

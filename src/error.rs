@@ -12,6 +12,8 @@ use std::fmt;
 pub enum Code {
     /// The command line is wrong.
     Usage,
+    /// The configuration file is not what one may be.
+    InvalidConfig,
     /// A reference limit or budget is not a valid number.
     InvalidReferenceConfig,
     /// A `dsh-session:` identifier or mention is not valid.
@@ -132,8 +134,9 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 59] = [
+    pub const ALL: [Code; 60] = [
         Code::Usage,
+        Code::InvalidConfig,
         Code::InvalidReferenceConfig,
         Code::InvalidReference,
         Code::SelfReference,
@@ -198,6 +201,7 @@ impl Code {
     pub fn name(self) -> &'static str {
         match self {
             Code::Usage => "usage",
+            Code::InvalidConfig => "invalid-config",
             Code::InvalidReferenceConfig => "SESSION_REFERENCE_INVALID_CONFIG",
             Code::InvalidReference => "SESSION_REFERENCE_INVALID_REFERENCE",
             Code::SelfReference => "SESSION_REFERENCE_SELF_REFERENCE",
@@ -264,6 +268,7 @@ impl Code {
         match self {
             Code::NothingFound => 1,
             Code::Usage
+            | Code::InvalidConfig
             | Code::InvalidReferenceConfig
             | Code::InvalidReference
             | Code::InvalidWindow

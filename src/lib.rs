@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod corpus;
 pub mod env;
 pub mod error;

@@ -6,16 +6,20 @@
 pub mod documents;
 pub mod json;
 pub mod progress;
+pub mod schema;
 pub mod table;
 pub mod terminal_text;
 
 use crate::env::Env;
 use crate::error::{Code, Failure};
+use crate::model::js_string::JsStr;
 use crate::model::problem::Problem;
+use clap::error::{ContextKind, ContextValue};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::process::{Child, Command, Stdio};
-use terminal_text::visible;
+use terminal_text::{visible, visible_lines};
 
 /// How data is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -28,10 +32,21 @@ pub enum Format {
     Jsonl,
 }
 
+impl Format {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Jsonl => "jsonl",
+        }
+    }
+}
+
 /// When colour is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless `NO_COLOR` says no.
+    /// On a terminal or where `CLICOLOR_FORCE` asks for it, unless `NO_COLOR` says no.
     #[default]
     Auto,
     /// Always.
@@ -41,7 +56,7 @@ pub enum Color {
 }
 
 /// What a command prints as one document.
-pub trait Document: Serialize {
+pub trait Document: Serialize + JsonSchema {
     /// The name and version of its shape, for example `dshkit/sessions.list/1`.
     const SCHEMA: &'static str;
 
@@ -123,6 +138,7 @@ impl RecordOut<'_> {
 /// The output of a run.
 pub struct Output {
     format: Option<Format>,
+    preferred: Option<Format>,
     color: Color,
     quiet: bool,
     env: Env,
@@ -134,12 +150,18 @@ impl Output {
     /// The output of a process with these choices.
     pub fn new(format: Option<Format>, color: Color, quiet: bool, env: &Env) -> Output {
         let out = Box::new(BufWriter::new(io::stdout().lock()));
-        Output { format, color, quiet, env: env.clone(), out, pager: None }
+        Output { format, preferred: None, color, quiet, env: env.clone(), out, pager: None }
     }
 
-    /// The format: as chosen, else text on a terminal and JSON elsewhere.
+    /// Takes a format for where none was chosen.
+    pub fn prefer(&mut self, format: Option<Format>) {
+        self.preferred = format;
+    }
+
+    /// The format: as chosen, else as preferred, else text on a terminal and JSON elsewhere.
     pub fn format(&self) -> Format {
-        self.format.unwrap_or(if self.env.stdout_is_terminal { Format::Text } else { Format::Json })
+        let usual = if self.env.stdout_is_terminal { Format::Text } else { Format::Json };
+        self.format.or(self.preferred).unwrap_or(usual)
     }
 
     /// The format of a command that is a filter: text, unless JSON was asked for.
@@ -178,7 +200,7 @@ impl Output {
         let color = match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => self.env.force_color || is_terminal && !self.env.no_color && !self.env.is_dumb,
+            Color::Auto => !self.env.no_color && (self.env.force_color || is_terminal && !self.env.is_dumb),
         };
         TextOut { out: &mut self.out, width: self.env.columns, color, is_terminal }
     }
@@ -271,12 +293,15 @@ impl Output {
         }
         let text = error.render().to_string();
         if self.fails_in_text() {
-            self.error_line(text.trim_end());
+            // What was typed stands in it.
+            self.error_line(&visible_lines(&JsStr::from(text.trim_end())));
         } else {
             // What is wrong comes before the first blank line, the usage after it.
             let wrong = text.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
             let words: Vec<&str> = wrong.split_whitespace().collect();
-            self.failure(&Failure::new(Code::Usage, words.join(" ")).hint("`--help` shows what can be said"));
+            let hint = suggestion(error)
+                .map_or_else(|| "`--help` shows what can be said".to_owned(), |right| format!("there is `{right}`"));
+            self.failure(&Failure::new(Code::Usage, words.join(" ")).hint(hint));
         }
         Code::Usage.status()
     }
@@ -294,6 +319,16 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// The word that was probably meant.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(word) => Some(word.clone()),
+        ContextValue::Strings(words) => words.first().cloned(),
+        _ => None,
+    })
 }
 
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! Derived state: values folded from a log.
 //!
-//! A [`unit`] folds one value; the [`registry`] holds the units; a [`fold`] drives all of them over the
+//! A [`mod@unit`] folds one value; the [`registry`] holds the units; a [`fold`] drives all of them over the
 //! events of a log at once, so that every view is of the same event. A [`checkpoint`] keeps their states.
 
 pub mod cache;

@@ -12,10 +12,16 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub enum IndexCommand {
     /// Whether there is an index, and how much of the store it covers
+    #[command(before_long_help = "Examples:
+  dshkit index status")]
     Status,
     /// Make the index, or bring it up to date
+    #[command(before_long_help = "Examples:
+  dshkit index build")]
     Build,
     /// Delete the index
+    #[command(before_long_help = "Examples:
+  dshkit index clear")]
     Clear,
 }
 

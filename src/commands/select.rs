@@ -113,11 +113,16 @@ pub(super) fn read_dash(named: Vec<String>) -> Result<Vec<String>, Failure> {
 }
 
 impl Context {
-    /// The corpus and the sessions in it. Problems of the store are told by commands that are about all of
+    /// The corpus and the sessions in it; where there are none, people are told where was looked. Problems of the store are told by commands that are about all of
     /// it; who asks for one session hears of that one's.
     pub(super) fn catalog(&mut self) -> Result<(crate::corpus::Corpus, Catalog), Failure> {
         let corpus = self.corpus()?;
         let catalog = corpus.catalog()?;
+        if catalog.records.is_empty() {
+            let place = corpus.path().display();
+            let is_there = if corpus.path().exists() { "" } else { ", which does not exist" };
+            self.output.note(&format!("there are no sessions in {place}{is_there}"));
+        }
         Ok((corpus, catalog))
     }
 }

@@ -17,8 +17,13 @@ use std::io::{self, BufRead, Read};
 #[derive(Debug, Subcommand)]
 pub enum UriCommand {
     /// The identifier of each session id
+    #[command(before_long_help = "Examples:
+  dshkit uri encode session-1 'ideas/gift wrap'
+  dshkit sessions list --jsonl | jq .sessionId | dshkit uri encode --json-strings")]
     Encode(ItemArgs),
     /// The session id in each identifier
+    #[command(before_long_help = "Examples:
+  dshkit uri decode dsh-session:ImEi")]
     Decode(ItemArgs),
     /// The Markdown mention of each session id
     Mention(MentionArgs),
@@ -42,6 +47,8 @@ pub struct ItemArgs {
 
 /// The arguments of `uri mention`.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit uri mention --label 'the mail queue' session-1")]
 pub struct MentionArgs {
     #[command(flatten)]
     items: ItemArgs,
@@ -52,6 +59,9 @@ pub struct MentionArgs {
 
 /// The arguments of `uri parse`.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit uri parse < message.md
+  dshkit uri parse 'As in @[b](dsh-session:ImEi)' --json")]
 pub struct ParseArgs {
     /// The text; none, or `-`: standard input
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]

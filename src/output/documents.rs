@@ -5,6 +5,7 @@
 
 pub mod candidates;
 pub mod check;
+pub mod config;
 pub mod error;
 pub mod event;
 pub mod events;
@@ -17,6 +18,7 @@ pub mod path;
 pub mod prepare;
 pub mod problem;
 pub mod projections;
+pub mod schema;
 pub mod search;
 pub mod session;
 pub mod show;

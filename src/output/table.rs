@@ -15,6 +15,9 @@ pub enum Shrink {
     Yes,
 }
 
+/// No column is shortened to less, its space included.
+const LEAST_WIDTH: usize = 10;
+
 /// Prints rows under headings. Cells must be safe to print already.
 pub fn print(text: &mut TextOut<'_>, columns: &[(&str, Shrink)], rows: &[Vec<String>]) -> io::Result<()> {
     let mut rows = rows.to_vec();
@@ -42,19 +45,34 @@ fn fit(rows: &mut [Vec<String>], columns: &[(&str, Shrink)], width: usize) {
         .enumerate()
         .map(|(index, (name, _))| rows.iter().map(|row| row[index].width()).max().unwrap_or(0).max(name.width()) + 2)
         .collect();
-    let total: usize = widths.iter().sum();
-    let shrinkable: usize =
-        columns.iter().zip(&widths).filter(|((_, shrink), _)| *shrink == Shrink::Yes).map(|(_, width)| width).sum();
-    if total <= width || shrinkable == 0 {
-        return;
-    }
-    let left = shrinkable.saturating_sub(total - width);
-    for (index, (_, shrink)) in columns.iter().enumerate() {
-        if *shrink == Shrink::Yes {
-            let share = (widths[index] * left / shrinkable).saturating_sub(2).max(8);
-            for row in rows.iter_mut() {
-                row[index] = cut_to_width(&row[index], share).into_owned();
-            }
+    let may_shrink = |index: &usize| columns[*index].1 == Shrink::Yes;
+    let shrinkable: Vec<usize> = (0..columns.len()).filter(may_shrink).collect();
+    let fixed: usize = widths.iter().sum::<usize>() - shrinkable.iter().map(|index| widths[*index]).sum::<usize>();
+    // The widest are shortened first, all to the same width.
+    let fits = |most: &usize| fixed + shrinkable.iter().map(|index| widths[*index].min(*most)).sum::<usize>() <= width;
+    let most = (LEAST_WIDTH..=width).rev().find(fits).unwrap_or(LEAST_WIDTH);
+    for index in shrinkable.into_iter().filter(|index| widths[*index] > most) {
+        for row in rows.iter_mut() {
+            row[index] = cut_to_width(&row[index], most - 2).into_owned();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_columns_are_shortened_until_the_table_fits() {
+        let columns = [("ID", Shrink::No), ("TITLE", Shrink::Yes), ("CWD", Shrink::Yes)];
+        let mut rows = vec![vec!["s1".to_owned(), "-".to_owned(), "x".repeat(60)]];
+        fit(&mut rows, &columns, 40);
+        assert_eq!(rows[0][2].width(), 40 - (2 + 2) - (5 + 2) - 2);
+        let mut rows = vec![vec!["s1".to_owned(), "名".repeat(50), "x".repeat(60)]];
+        fit(&mut rows, &columns, 40);
+        assert_eq!((rows[0][1].width(), rows[0][2].width()), (15, 16));
+        let mut rows = vec![vec!["s1".to_owned(), "t".to_owned(), "c".to_owned()]];
+        fit(&mut rows, &columns, 5);
+        assert_eq!(rows[0], ["s1", "t", "c"]);
     }
 }

@@ -7,16 +7,21 @@
 use crate::model::js_string::{CodePoint, JsStr};
 use std::borrow::Cow;
 use std::fmt::Write;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether a character must not reach a terminal as it is.
 fn is_unsafe(c: char) -> bool {
     matches!(c,
         '\u{0}'..='\u{1F}' | '\u{7F}'..='\u{9F}'           // controls
-        | '\u{AD}' | '\u{61C}' | '\u{180E}'                // soft hyphen, Arabic mark, Mongolian separator
+        | '\u{AD}' | '\u{34F}' | '\u{61C}'                 // soft hyphen, grapheme joiner, Arabic mark
+        | '\u{115F}'..='\u{1160}' | '\u{3164}' | '\u{FFA0}' // Hangul fillers
+        | '\u{17B4}'..='\u{17B5}' | '\u{180B}'..='\u{180F}' // Khmer vowels nobody sees, Mongolian marks
         | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' // zero-width, marks, separators, overrides
         | '\u{2060}'..='\u{206F}' | '\u{FEFF}'             // joiners, isolates, byte order mark
-        | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}') // annotations, tags
+        | '\u{FE00}'..='\u{FE0D}'                          // variants of characters; those of emoji stay
+        | '\u{FFF0}'..='\u{FFFB}'                          // unassigned ones nobody sees, annotations
+        | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' // marks of shorthand and music
+        | '\u{E0000}'..='\u{E0FFF}') // tags, more variants
 }
 
 /// One line of text with everything unsafe spelled out, line feeds too.
@@ -93,7 +98,7 @@ pub fn cut_to_width(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..kept]))
 }
 
-/// The first character of a text, or the first character that was spelled out.
+/// The first character of a text with what only changes how it looks, or the first that was spelled out.
 fn first_piece(text: &str) -> &str {
     let length = if text.starts_with("\\u{") {
         text.find('}').map_or(1, |end| end + 1)
@@ -104,7 +109,8 @@ fn first_piece(text: &str) -> &str {
     } else if text.starts_with('\\') {
         2
     } else {
-        text.chars().next().map_or(0, char::len_utf8)
+        let mut characters = text.char_indices().skip(1);
+        characters.find(|(_, c)| c.width() != Some(0)).map_or(text.len(), |(at, _)| at)
     };
     // A backslash may also be one that somebody wrote.
     text.get(..length).unwrap_or_else(|| &text[..text.chars().next().map_or(0, char::len_utf8)])
@@ -142,6 +148,19 @@ mod tests {
     }
 
     #[test]
+    fn a_character_and_its_marks_are_one_piece() {
+        // A heart becomes two columns wide by what follows it.
+        assert_eq!(cut_to_width("\u{2764}\u{FE0F}\u{2764}\u{FE0F}x", 4), "\u{2764}\u{FE0F}…");
+        assert_eq!(cut_to_width("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+
+    #[test]
+    fn what_hides_text_is_spelled_out() {
+        assert_eq!(visible("a\u{E0161}\u{FE00}\u{3164}\u{34F}"), "a\\u{e0161}\\u{fe00}\\u{3164}\\u{34f}");
+        assert_eq!(visible("\u{2764}\u{FE0F}"), "\u{2764}\u{FE0F}");
+    }
+
+    #[test]
     fn what_is_spelled_out_is_not_cut_in_two() {
         for width in 2..=5 {
             assert_eq!(cut_to_width(r"a\x1b[0m", width), "a…");
@@ -158,6 +177,11 @@ mod tests {
             let safe = visible_js(&text);
             prop_assert!(!safe.contains(is_unsafe));
             prop_assert!(cut_to_width(&safe, width).width() <= width.max(1));
+        }
+
+        #[test]
+        fn emoji_and_marks_are_cut_to_width(text in "[a❤\u{FE0F}👍🏽名e\u{301}🇩🇪한]{0,30}", width in 1usize..20) {
+            prop_assert!(cut_to_width(&visible(&text), width).width() <= width);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! What a listing shows of a session beyond its header.
 
+use super::cache::Entry;
 use super::ladder::Derived;
 use super::overview::Overview;
 use super::registry::Registry;
 use super::unit::Definition;
 use super::units;
 use crate::corpus::Record;
+use crate::model::js_string::JsString;
 use crate::model::json::Value;
 
 /// What the log of a session tells a listing.
@@ -18,6 +20,13 @@ pub struct Facts {
     /// How many tokens the requests in the log used, what a fork inherited included. `None`: there were
     /// turns, and nothing was reported.
     pub tokens: Option<u64>,
+}
+
+/// The title that a cache knows of a session, without a look at its log.
+pub fn cached_title(entry: &Entry) -> Option<JsString> {
+    let row = entry.checkpoint.usable(&Definition::of::<Overview>())?;
+    let overview: Overview = serde_json::from_str(&row.state).ok()?;
+    Some(overview.title?.text.0)
 }
 
 /// The units a listing folds.

@@ -5,6 +5,7 @@
 //! are for so many tokens as `perTokens` says, a million if it is left out.
 
 use crate::projections::token_usage::{Route, Sum, Tokens};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,7 +22,7 @@ pub struct Rates {
 }
 
 /// The rate of a model, for each bucket. Reasoning is part of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Rate {
     /// For what the model read and no cache held.

@@ -252,8 +252,11 @@ fn help_and_version_are_data() {
         assert!(outcome.text().contains("Usage: dshkit"), "{outcome}");
         assert!(outcome.stderr.is_empty(), "{outcome}");
     }
-    let version = sandbox.run(&["--version"]).success();
-    assert_eq!(version.text(), concat!("dshkit ", env!("CARGO_PKG_VERSION"), "\n"));
+    let short = sandbox.run(&["-V"]).success();
+    assert!(short.text().starts_with(concat!("dshkit ", env!("CARGO_PKG_VERSION"))), "{short}");
+    assert_eq!(short.text().lines().count(), 1, "{short}");
+    let long = sandbox.run(&["--version"]).success();
+    assert!(long.text().starts_with(short.text()) && long.text().contains("v0, v1, v2, v3 and v4"), "{long}");
 }
 
 /// A home with a session that is more than a pipe holds, whatever is shown of it.

@@ -74,7 +74,7 @@ fn an_empty_store_is_no_error_and_a_missing_one_is() {
     assert!(sandbox.run(&["sessions", "list", "--jsonl"]).success().stdout.is_empty());
     // What a person is told is no data.
     let text = sandbox.run(&["sessions", "list", "--format", "text"]).success();
-    assert!(text.stdout.is_empty() && text.stderr.contains("no sessions in "), "{text}");
+    assert!(text.stdout.is_empty() && text.stderr.contains("there are no sessions in "), "{text}");
     // A home in which dsh has not run yet.
     fs::remove_dir(sandbox.sessions()).unwrap();
     sandbox.run(&["sessions", "list", "--json"]).success();

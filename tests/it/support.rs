@@ -110,7 +110,8 @@ pub(crate) fn run_in_store(store: &Path, arguments: &[&str]) -> Outcome {
     outcome(command, b"")
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end. What it printed must be as the schemas say.
+#[track_caller]
 pub(crate) fn outcome(mut command: Command, input: &[u8]) -> Outcome {
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -121,13 +122,15 @@ pub(crate) fn outcome(mut command: Command, input: &[u8]) -> Outcome {
     let writer = std::thread::spawn(move || stdin.write_all(&input).is_ok());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    Outcome {
+    let outcome = Outcome {
         stdout: output.stdout,
         stderr: String::from_utf8(output.stderr).unwrap(),
         status: output.status.code(),
         signal: output.status.signal(),
         command: words.join(" "),
-    }
+    };
+    crate::schema::check(&outcome);
+    outcome
 }
 
 impl Outcome {
@@ -225,7 +228,7 @@ pub(crate) fn corpora_with(file: &str) -> Vec<PathBuf> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "where the shared folder is, only the environment can tell")]
-fn variable(name: &str) -> Option<PathBuf> {
+pub(crate) fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 

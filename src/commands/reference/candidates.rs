@@ -12,6 +12,9 @@ use std::fmt::Display;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit reference candidates --target session-1 --target-cwd . mail
+  dshkit reference candidates --target session-1 --limit 5 --json | jq -r '.candidates[].mention'")]
 pub struct CandidatesArgs {
     /// Only sessions with this in their id, working directory or title, in any case
     #[arg(value_name = "QUERY", allow_hyphen_values = true, default_value = "", hide_default_value = true)]

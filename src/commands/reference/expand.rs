@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit reference expand saved/session-1.txt
+  dshkit reference expand - --jsonl < saved/session-1.txt")]
 pub struct ExpandArgs {
     /// The file, or `-`: standard input
     #[arg(value_name = "FILE")]

@@ -25,6 +25,10 @@ use std::path::{Path, PathBuf};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit reference prepare --reference latest='the mail queue' 'What did we decide?'
+  dshkit reference prepare --draft message.md --spill saved > prompt.md
+  dshkit reference prepare --reference latest --explain")]
 pub struct PrepareArgs {
     /// The message; none without --reference, or `-`: standard input
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]

@@ -10,6 +10,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions check
+  dshkit sessions check latest --json")]
 pub struct CheckArgs {
     #[command(flatten)]
     sessions: ManySessions,

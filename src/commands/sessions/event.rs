@@ -16,6 +16,9 @@ const MAX_WINDOW: u64 = 50;
 /// The arguments.
 #[derive(Debug, Args)]
 #[command(override_usage = "dshkit sessions event [OPTIONS] <SESSION|--id ID> <SEQ>")]
+#[command(before_long_help = "Examples:
+  dshkit sessions event latest 12
+  dshkit sessions event latest 12 --before 2 --after 5 --json")]
 pub struct EventArgs {
     #[command(flatten)]
     target: SessionAndSeq,

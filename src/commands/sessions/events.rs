@@ -22,6 +22,10 @@ use std::io;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions events latest --type tool/call,tool/result --full
+  dshkit sessions events latest --seq 40.. --jsonl
+  dshkit sessions events latest --raw")]
 pub struct EventsArgs {
     #[command(flatten)]
     session: OneSession,

@@ -11,6 +11,9 @@ use clap::{Args, ValueEnum};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions latest --cwd . --since 2h
+  dshkit sessions latest --one --json | jq -r .session.sessionId")]
 pub struct LatestArgs {
     #[command(flatten)]
     within: WithinArgs,

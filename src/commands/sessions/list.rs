@@ -13,6 +13,10 @@ use std::cmp::Reverse;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions list --long --cwd .
+  dshkit sessions list --since 2d --sort tokens
+  dshkit sessions list --jsonl | jq -r .sessionId")]
 pub struct ListArgs {
     #[command(flatten)]
     sessions: SessionFilterArgs,
@@ -85,12 +89,9 @@ pub(super) fn run(args: &ListArgs, context: &mut Context) -> anyhow::Result<u8> 
             context.output.warn_problem(problem);
         }
     }
-    if listed.is_empty() {
-        let place = corpus.path().display();
-        context.output.note(&match catalog.records.len() {
-            0 => format!("no sessions in {place}"),
-            held => format!("none of the {held} sessions in {place} is wanted"),
-        });
+    if listed.is_empty() && !catalog.records.is_empty() {
+        let (held, place) = (catalog.records.len(), corpus.path().display());
+        context.output.note(&format!("none of the {held} sessions in {place} is wanted"));
     }
     let members = (!args.fields.is_empty()).then_some(&args.fields[..]);
     context.output.document(&ListDocument::new(&listed, &problems, args.long, &fields, members))?;

@@ -8,6 +8,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions path latest
+  dshkit sessions path -0 | xargs -0 ls -l")]
 pub struct PathArgs {
     #[command(flatten)]
     sessions: ManySessions,

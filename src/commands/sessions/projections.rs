@@ -14,6 +14,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions projections latest title todos
+  dshkit sessions list --jsonl | jq -r .sessionId | dshkit sessions projections - title --jsonl")]
 pub struct ProjectionsArgs {
     /// The session, and the keys of the values wanted; all without one
     #[arg(value_names = ["SESSION", "KEY"], num_args = 1.., required_unless_present = "id")]

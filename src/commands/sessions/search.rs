@@ -27,6 +27,10 @@ use std::ops::ControlFlow;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions search 'mail queue'
+  dshkit sessions search --session latest --type tool/result 'no such file'
+  dshkit sessions search --index --since 30d timeout --jsonl")]
 pub struct SearchArgs {
     /// The text to look for, as it stands; only white space and case may differ
     #[arg(value_name = "QUERY", allow_hyphen_values = true)]
@@ -60,6 +64,9 @@ pub struct SearchArgs {
     /// nothing else
     #[arg(long)]
     index: bool,
+    /// Search without the index, whatever the configuration says
+    #[arg(long, conflicts_with = "index")]
+    no_index: bool,
 }
 
 pub(super) fn run(args: &SearchArgs, context: &mut Context) -> anyhow::Result<u8> {
@@ -158,7 +165,8 @@ fn in_sessions(
 
 /// The index, if it is wanted and can be had. Without it the search takes longer and finds the same.
 fn index(args: &SearchArgs, corpus: &Corpus, catalog: &Catalog, context: &mut Context) -> Option<Index> {
-    if !args.index {
+    let with_index = args.index || context.config.index == Some(true) && !args.no_index;
+    if !with_index {
         return None;
     }
     match context.refreshed_index(corpus, catalog) {

@@ -22,6 +22,10 @@ use std::collections::HashMap;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions show latest
+  dshkit sessions show latest --view surface --tail 10
+  dshkit sessions show latest --last-answer > answer.md")]
 pub struct ShowArgs {
     #[command(flatten)]
     session: OneSession,

@@ -10,6 +10,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions status latest
+  dshkit sessions status latest --exit-code || echo \"the job did not end well\"")]
 pub struct StatusArgs {
     #[command(flatten)]
     session: OneSession,

@@ -10,6 +10,9 @@ use clap::Args;
 /// The arguments.
 #[derive(Debug, Args)]
 #[command(override_usage = "dshkit sessions trace [OPTIONS] <SESSION|--id ID> [SEQ]")]
+#[command(before_long_help = "Examples:
+  dshkit sessions trace latest
+  dshkit sessions trace latest 64")]
 pub struct TraceArgs {
     #[command(flatten)]
     target: SessionAndSeq,

@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sessions usage --by model --since 7d
+  dshkit sessions usage --by day --rates rates.json --cwd .")]
 pub struct UsageArgs {
     #[command(flatten)]
     named: ManySessions,

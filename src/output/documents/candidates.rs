@@ -6,28 +6,36 @@ use crate::output::json::Js;
 use crate::output::terminal_text::visible_js;
 use crate::output::{Document, RecordOut, Style, TextOut};
 use crate::reference::candidates::Candidate;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{candidates}`, the likeliest first.
-#[derive(Serialize)]
+/// The sessions a conversation could refer to.
+#[derive(JsonSchema, Serialize)]
 pub struct CandidatesDocument {
+    /// The likeliest first.
     candidates: Vec<CandidateDocument>,
 }
 
-/// `{sessionId, label, displayTitle?, cwd?, sameWorkspace, createdAt, mention}`
-#[derive(Serialize)]
+/// A session that could be referred to.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CandidateDocument {
+    /// The session's id.
     session_id: Js,
+    /// What dsh shows it as.
     label: Js,
     /// Where it is another than the label.
     #[serde(skip_serializing_if = "Option::is_none")]
     display_title: Option<Js>,
+    /// The working directory; `null` if none is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<Js>,
+    /// Whether it has the working directory of the target.
     same_workspace: bool,
+    /// When it was created, in milliseconds since the epoch.
     created_at: u64,
+    /// The Markdown.
     mention: Js,
 }
 

@@ -7,6 +7,7 @@ use crate::output::json::Js;
 use crate::output::table::{self, Shrink};
 use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, RecordOut, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
@@ -55,12 +56,15 @@ pub struct Checked {
     pub problems: Vec<Problem>,
 }
 
-/// `{sessions, problems, dshLists}`
-#[derive(Serialize)]
+/// Whether logs are sound.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckDocument {
+    /// The sessions that were checked.
     sessions: Vec<CheckedDocument>,
+    /// What is wrong, in no session's own list.
     problems: Vec<ProblemDocument>,
+    /// Whether dsh can list the store.
     dsh_lists: bool,
     #[serde(skip)]
     rows: Vec<Vec<String>>,
@@ -68,16 +72,25 @@ pub struct CheckDocument {
     notes: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// A session that was checked.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CheckedDocument {
+    /// The session's id.
     session_id: Js,
+    /// Its log.
     path: String,
+    /// `ok`, `recoverable`, `damaged` or `unsupported`.
     verdict: &'static str,
+    /// How many events the log holds; `null` if it does not load.
     stored_events: Option<u64>,
+    /// How many it has with the closers of an interrupted turn.
     logical_events: Option<u64>,
+    /// The turn that has not ended.
     open_turn: Option<u64>,
+    /// The tool calls without a result in the open turn.
     dangling_calls: Vec<Js>,
+    /// What is wrong with it.
     problems: Vec<ProblemDocument>,
 }
 

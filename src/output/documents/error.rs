@@ -2,24 +2,30 @@
 
 use super::problem::PlaceFacts;
 use crate::error::Failure;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// `{"error":{…}}`, which goes to standard error.
-#[derive(Debug, Serialize)]
+/// An error, on standard error.
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct ErrorDocument {
+    /// What went wrong.
     error: ErrorFacts,
 }
 
-/// `{code, message, hint?, …}`: also the `error` of a record in a batch.
-#[derive(Debug, Serialize)]
+/// What went wrong; also the `error` of a record in a batch.
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorFacts {
+    /// The stable name of the kind of error.
     code: &'static str,
+    /// What happened, for people.
     message: String,
+    /// What can be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     #[serde(flatten)]
     place: Option<PlaceFacts>,
+    /// What could have been meant.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     candidates: Vec<String>,
 }

@@ -3,12 +3,12 @@
 use super::events::EventRecord;
 use super::session::SessionDocument;
 use crate::output::{Document, RecordOut, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{session, target, events, startSeq, endSeq}`: an event, and its neighbours from `startSeq` to
-/// `endSeq`, itself among them.
-#[derive(Serialize)]
+/// An event and its neighbours, itself among them.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventDocument {
     /// The session.

@@ -1,31 +1,59 @@
 //! `dshkit/sessions.events/1`: printed as it is read, so there is no document in memory.
 
+use super::session::SessionDocument;
 use crate::model::event::Event;
 use crate::model::js_string::JsString;
 use crate::model::surface::Placement;
 use crate::output::json::{Js, RawJson};
 use crate::output::terminal_text::visible_js;
 use crate::query::trace::EventTrace;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The name of the document.
 pub const SCHEMA: &str = "dshkit/sessions.events/1";
 
-/// One event: `{sessionId, seq, type, time, surface}`, `synthetic` for a closer, `text` with `--text` where
-/// there is any, `event` with `--full`.
-#[derive(Clone, Serialize)]
+/// The events of a session, and between them what could not be read.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the document is printed as it is read; this is its shape")]
+pub struct EventsShape {
+    /// The session.
+    session: SessionDocument,
+    /// The events in the order of the log; with `--salvage` also the places where something is wrong.
+    events: Vec<EventOrTrouble>,
+}
+
+/// An event, or a place that could not be read.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "they are printed one by one")]
+enum EventOrTrouble {
+    Event(EventRecord),
+    Trouble(TroubleRecord),
+}
+
+/// An event.
+#[derive(Clone, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventRecord {
+    /// The session's id.
     session_id: Js,
+    /// The event's sequence number.
     seq: u64,
+    /// The type of the event.
     #[serde(rename = "type")]
     kind: Js,
+    /// When, in milliseconds since the epoch.
     time: i64,
+    /// `current`, `shadowed` or `log-only`.
     surface: &'static str,
+    /// Whether it is not in the log but was added on reading.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     synthetic: bool,
+    /// What filters and searches look at, with `--text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<Js>,
+    /// The whole event, as the log has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     event: Option<RawJson>,
 }
@@ -100,8 +128,8 @@ impl EventRecord {
     }
 }
 
-/// A place in a log that could not be read: `{"problem":{…}}` among the records.
-#[derive(Serialize)]
+/// A place in a log that could not be read.
+#[derive(JsonSchema, Serialize)]
 pub struct TroubleRecord {
     /// What is wrong there.
     pub problem: super::problem::ProblemDocument,

@@ -4,26 +4,36 @@ use crate::output::json::Js;
 use crate::output::terminal_text::{visible_js, visible_lines};
 use crate::output::{Document, RecordOut, Style, TextOut};
 use crate::reference::transcript::Transcript;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{sessionId, label, cwd, capturedThroughSeq, capturedFormatVersion?, messages}`
-#[derive(Serialize)]
+/// The whole text of a session that was saved.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpandDocument {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The working directory; `null` if none is known.
     cwd: Option<Js>,
+    /// The last event that was seen; `null` for an empty log.
     captured_through_seq: Option<u64>,
+    /// The format generation of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     captured_format_version: Option<u64>,
+    /// All its messages.
     messages: Vec<MessageDocument>,
 }
 
-/// `{role, text}`
-#[derive(Serialize)]
+/// A message.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExpandedMessage")]
 struct MessageDocument {
+    /// Whose words they are.
     role: &'static str,
+    /// The text.
     text: Js,
 }
 

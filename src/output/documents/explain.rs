@@ -8,46 +8,64 @@ use crate::reference::budget::Budget;
 use crate::reference::explanation::{Explained, Why, explain};
 use crate::reference::prepare::Source;
 use crate::reference::retention::Fate;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{budget, sources}`: what a message would refer to, and how it would be made to fit.
-#[derive(Serialize)]
+/// What a message would refer to, and how it would be made to fit.
+#[derive(JsonSchema, Serialize)]
 pub struct ExplainDocument {
+    /// What each source may take, and why.
     budget: BudgetDocument,
+    /// One for each session referred to.
     sources: Vec<SourceDocument>,
 }
 
-/// `{maxBytes, origin, contextWindow, fraction}`
-#[derive(Serialize)]
+/// How much a source may take.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BudgetDocument {
+    /// How many bytes each source may take.
     max_bytes: u64,
+    /// What that follows from.
     origin: &'static str,
+    /// The context window, in tokens.
     context_window: Option<u64>,
+    /// The part of it each source may take.
     fraction: Option<f64>,
 }
 
-/// `{sessionId, label, cwd, bytes, truncated, otherEvents, messages}`
-#[derive(Serialize)]
+/// A session that would be referred to.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExplainedSource")]
 struct SourceDocument {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The working directory; `null` if none is known.
     cwd: Option<Js>,
+    /// How many bytes it takes, serialised.
     bytes: u64,
+    /// Whether anything is left out.
     truncated: bool,
     /// How many other events the model sees: none of them is ever part of a reference.
     other_events: usize,
+    /// Its messages.
     messages: Vec<MessageDocument>,
 }
 
-/// `{seq, role, checkpoint, bytes, keptBytes, fate, why}`
-#[derive(Serialize)]
+/// A message.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExplainedMessage")]
 struct MessageDocument {
+    /// The event.
     seq: u64,
+    /// Whose words they are.
     role: &'static str,
+    /// Whether it is the summary of a compaction.
     checkpoint: bool,
     /// The length of its text in bytes of UTF-8.
     bytes: u64,
@@ -55,6 +73,7 @@ struct MessageDocument {
     kept_bytes: u64,
     /// `kept`, `cut` or `dropped`.
     fate: &'static str,
+    /// Why.
     why: &'static str,
     #[serde(skip)]
     reason: Why,

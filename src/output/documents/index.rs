@@ -1,20 +1,27 @@
 //! `dshkit/index.status/1`, `dshkit/index.build/1`, `dshkit/index.clear/1`
 
+use crate::output::terminal_text::visible;
 use crate::output::{Document, TextOut};
 use crate::query::index::{Built, Holdings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
 
-/// `{path, exists, sessions, indexed, stale, bytes}`: how many sessions the store has, how many of them
-/// the index can look up, how many it has to bring in or take out first.
-#[derive(Serialize)]
+/// The search index of a store.
+#[derive(JsonSchema, Serialize)]
 pub struct IndexStatusDocument {
+    /// Where the index is.
     path: String,
+    /// Whether it is there.
     exists: bool,
+    /// How many sessions the store has.
     sessions: u64,
+    /// How many of them the index can look up.
     indexed: u64,
+    /// How many it has to bring in or take out first.
     stale: u64,
+    /// How large the index is.
     bytes: u64,
 }
 
@@ -37,20 +44,26 @@ impl Document for IndexStatusDocument {
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         if !self.exists {
-            return text.line(&format!("no index at {}", self.path));
+            return text.line(&format!("no index at {}", visible(&self.path)));
         }
-        let Self { path, sessions, indexed, stale, bytes, .. } = self;
+        let Self { sessions, indexed, stale, bytes, .. } = self;
+        let path = visible(&self.path);
         text.line(&format!("{path}: {indexed} of {sessions} sessions, {stale} to bring up to date, {bytes} bytes"))
     }
 }
 
-/// `{path, indexed, removed, unchanged, bytes}`: how many sessions were brought in, taken out, left.
-#[derive(Serialize)]
+/// What was done to the search index.
+#[derive(JsonSchema, Serialize)]
 pub struct IndexBuildDocument {
+    /// Where the index is.
     path: String,
+    /// How many sessions were brought in.
     indexed: u64,
+    /// How many were taken out.
     removed: u64,
+    /// How many stayed as they were.
     unchanged: u64,
+    /// How large the index is.
     bytes: u64,
 }
 
@@ -66,15 +79,18 @@ impl Document for IndexBuildDocument {
     const SCHEMA: &'static str = "dshkit/index.build/1";
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
-        let Self { path, indexed, removed, unchanged, bytes } = self;
+        let Self { indexed, removed, unchanged, bytes, .. } = self;
+        let path = visible(&self.path);
         text.line(&format!("{path}: {indexed} indexed, {removed} removed, {unchanged} unchanged, {bytes} bytes"))
     }
 }
 
-/// `{path, cleared}`: whether there was an index to delete.
-#[derive(Serialize)]
+/// Whether the search index was deleted.
+#[derive(JsonSchema, Serialize)]
 pub struct IndexClearDocument {
+    /// Where the index is looked for.
     path: String,
+    /// Whether there was one.
     cleared: bool,
 }
 
@@ -90,6 +106,6 @@ impl Document for IndexClearDocument {
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         let what = if self.cleared { "deleted" } else { "no index at" };
-        text.line(&format!("{what} {}", self.path))
+        text.line(&format!("{what} {}", visible(&self.path)))
     }
 }

@@ -5,12 +5,14 @@ use super::session::SessionDocument;
 use crate::corpus::Record;
 use crate::output::terminal_text::visible_js;
 use crate::output::{Document, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{session}`: a session, or `null`.
-#[derive(Serialize)]
+/// The newest session that fits, or none.
+#[derive(JsonSchema, Serialize)]
 pub struct LatestDocument<'r> {
+    /// The session; `null` if none fits.
     session: Option<SessionDocument>,
     #[serde(skip)]
     record: Option<&'r Record>,

@@ -11,7 +11,9 @@ use crate::output::table::{self, Shrink};
 use crate::output::terminal_text::visible_js;
 use crate::output::{Document, RecordOut, TextOut};
 use crate::projections::listing::Facts;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::io;
 
 /// A session as it is listed.
@@ -188,10 +190,12 @@ impl Field {
     }
 }
 
-/// `{sessions, problems}`, in the order asked for.
-#[derive(Serialize)]
+/// The sessions of a store.
+#[derive(JsonSchema, Serialize)]
 pub struct ListDocument<'r> {
+    /// The sessions, in the order asked for.
     sessions: Vec<ListedDocument>,
+    /// What is wrong, in no session's own list.
     problems: Vec<ProblemDocument>,
     #[serde(skip)]
     listed: &'r [Listed<'r>],
@@ -205,6 +209,20 @@ pub struct ListDocument<'r> {
 enum ListedDocument {
     All(Box<SessionDocument>),
     Members(RawJson),
+}
+
+impl JsonSchema for ListedDocument {
+    fn schema_name() -> Cow<'static, str> {
+        "ListedDocument".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let all = generator.subschema_for::<SessionDocument>();
+        let mut members = SessionDocument::json_schema(generator);
+        members.remove("required");
+        members.insert("description".to_owned(), "With `--fields` only the members asked for.".into());
+        json_schema!({ "anyOf": [all, members] })
+    }
 }
 
 impl Serialize for ListedDocument {
@@ -290,8 +308,9 @@ impl Document for ListDocument<'_> {
 }
 
 /// A problem among records of sessions: `{"problem":{…}}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct ProblemRecord<'p> {
+    /// What is wrong.
     problem: &'p ProblemDocument,
 }
 

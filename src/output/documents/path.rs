@@ -3,20 +3,25 @@
 use crate::corpus::Record;
 use crate::output::json::Js;
 use crate::output::{Document, RecordOut, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::path::PathBuf;
 
-/// `{paths:[{sessionId, path}]}`, in the order asked for.
-#[derive(Serialize)]
+/// Where logs lie.
+#[derive(JsonSchema, Serialize)]
 pub struct PathDocument {
+    /// In the order asked for.
     paths: Vec<PathFacts>,
 }
 
-#[derive(Serialize)]
+/// A session and its log.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PathFacts {
+    /// The session's id.
     session_id: Js,
+    /// Its log file, or the database it is in.
     path: String,
     #[serde(skip)]
     raw: PathBuf,

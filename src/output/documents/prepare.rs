@@ -7,26 +7,33 @@ use crate::output::{Document, TextOut};
 use crate::reference::omission::{FullSnapshot, RETRIEVAL_HINT};
 use crate::reference::prepare::{Context, Contract, Source};
 use crate::stores::spool::Spool;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
 
-/// `{content, additionalContext?, report}`
-#[derive(Serialize)]
+/// A message and its background.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PrepareDocument<'p> {
+    /// The message, with its mentions as readable text.
     content: [MessageBlock<'p>; 1],
+    /// The background, if anything is referred to.
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_context: Option<ContextMessage>,
+    /// How each source fitted its budget.
     report: Vec<ReportEntry>,
 }
 
 /// The message, which may be too long to be held.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct MessageBlock<'p> {
+    /// Always `text`.
     #[serde(rename = "type")]
     kind: &'static str,
+    /// The text.
     text: SpooledText<'p>,
 }
 
@@ -37,74 +44,117 @@ struct SpooledText<'p> {
     error: RefCell<Option<io::Error>>,
 }
 
-#[derive(Serialize)]
+/// A block of text.
+#[derive(JsonSchema, Serialize)]
 struct TextBlock {
+    /// Always `text`.
     #[serde(rename = "type")]
     kind: &'static str,
+    /// The text.
     text: Js,
 }
 
-/// The context as a user message: `{role, content, source}`.
-#[derive(Serialize)]
+/// The background as a message.
+#[derive(JsonSchema, Serialize)]
 struct ContextMessage {
+    /// Always `user`.
     role: &'static str,
+    /// The blocks of text.
     content: Vec<TextBlock>,
+    /// Where it comes from.
     source: SourceRecord,
 }
 
 /// dsh's record of where a context came from, its keys in dsh's order.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct SourceRecord {
+    /// Always `session-reference`.
     kind: &'static str,
+    /// Always `recall`.
     form: &'static str,
+    /// The version of this record.
     version: u8,
+    /// One for each session referred to.
     references: Vec<ReferenceRecord>,
 }
 
-#[derive(Serialize)]
+/// A session that is referred to.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReferenceRecord {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The format generation of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     captured_format_version: Option<u64>,
+    /// The last event that was seen; `null` for an empty log.
     captured_through_seq: Option<u64>,
+    /// Whether the session has a compaction.
     compacted: bool,
+    /// How many messages there were.
     original_messages: usize,
+    /// How many are kept.
     retained_messages: usize,
+    /// How many are left out whole.
     omitted_messages: usize,
+    /// How many bytes of text are left out.
     omitted_bytes: u64,
+    /// Whether anything is left out.
     truncated: bool,
+    /// Which of the references it is, from 0.
     input_index: usize,
 }
 
 /// How a source fitted its budget.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportEntry {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The working directory; `null` if none is known.
     cwd: Option<Js>,
+    /// How many bytes it takes, serialised.
     bytes: u64,
+    /// How many it may take.
     max_bytes: u64,
+    /// How many messages there were.
     original_messages: usize,
+    /// How many are kept.
     retained_messages: usize,
+    /// How many are left out whole.
     omitted_messages: usize,
+    /// How many bytes of text are left out.
     omitted_bytes: u64,
+    /// Whether anything is left out.
     truncated: bool,
+    /// Where the whole of it was saved, or why it was not, if a part was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     full_snapshot: Option<FullSnapshotDocument>,
 }
 
-/// What became of the whole of a source of which a part was left out: `{status, …}`.
-#[derive(Serialize)]
+/// What became of the whole of a source of which a part was left out.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", tag = "status")]
 enum FullSnapshotDocument {
-    /// `{locator, bytes, retrievalHint}`
+    /// It was saved.
     #[serde(rename_all = "camelCase")]
-    Saved { locator: String, bytes: u64, retrieval_hint: &'static str },
-    /// `{reason}`
-    Unavailable { reason: &'static str },
+    Saved {
+        /// The file it was saved to.
+        locator: String,
+        /// How many bytes it has.
+        bytes: u64,
+        /// How to get it back.
+        retrieval_hint: &'static str,
+    },
+    /// It was not.
+    Unavailable {
+        /// Why: `storage-not-configured` or `save-failed`.
+        reason: &'static str,
+    },
 }
 
 impl PrepareDocument<'_> {
@@ -125,6 +175,20 @@ impl PrepareDocument<'_> {
     /// The file it was held in could not be read.
     pub fn check(&self) -> io::Result<()> {
         self.content[0].text.error.take().map_or(Ok(()), Err)
+    }
+}
+
+impl JsonSchema for SpooledText<'_> {
+    fn schema_name() -> Cow<'static, str> {
+        "SpooledText".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 

@@ -9,7 +9,9 @@ use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, TextOut};
 use crate::projections::checkpoint::Checkpoint;
 use crate::projections::fold::Snapshot;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::io;
 
 /// What is derived from a log.
@@ -20,14 +22,17 @@ pub enum Projected {
     Cached(Option<Snapshot>),
 }
 
-/// `{session, asOfSeq, values, units?}`. Of a cache that knows nothing `asOfSeq` and `values` are null.
-#[derive(Serialize)]
+/// What is derived from a log. Of a cache that knows nothing `asOfSeq` and `values` are null.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectionsDocument {
+    /// The session.
     session: SessionDocument,
     /// The seq of the last event that all values reflect; −1 for a log without events.
     as_of_seq: Option<i64>,
+    /// Each key with its value as dsh's clients see it.
     values: Option<InOrder<RawJson>>,
+    /// Each key with the state its value is made of, with `--state`.
     #[serde(skip_serializing_if = "Option::is_none")]
     units: Option<InOrder<UnitDocument>>,
     #[serde(skip)]
@@ -35,16 +40,35 @@ pub struct ProjectionsDocument {
 }
 
 /// A unit's state and what it is shown as.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 struct UnitDocument {
+    /// The version of the unit.
     ver: u32,
+    /// The last event the state reflects; −1 for none.
     seq: i64,
+    /// The state.
     state: RawJson,
+    /// What it is shown as.
     view: RawJson,
 }
 
 /// An object with its members in this order.
 struct InOrder<T>(Vec<(&'static str, T)>);
+
+impl<T: JsonSchema> JsonSchema for InOrder<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("InOrder_{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        json_schema!({ "type": "object", "additionalProperties": value })
+    }
+}
 
 impl<T: Serialize> Serialize for InOrder<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,28 +6,35 @@ use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, RecordOut, Style, TextOut};
 use crate::query::search::Hit;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// An event that matches: `{seq, type, time, surface, snippet, matches}`.
-///
-/// `matches` are the places in the snippet, each from `start` to before `end`, in code points.
-#[derive(Debug, Serialize)]
+/// An event that matches.
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HitDocument {
+    /// The event's sequence number.
     seq: u64,
+    /// The type of the event.
     #[serde(rename = "type")]
     kind: Js,
+    /// When, in milliseconds since the epoch.
     time: i64,
+    /// `current`, `shadowed` or `log-only`.
     surface: &'static str,
+    /// The text around the first match.
     snippet: String,
+    /// The matches in the snippet.
     matches: Vec<Span>,
 }
 
 /// A place in a snippet, in code points.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Span {
+    /// Where it begins, in code points.
     start: usize,
+    /// Where it ends.
     end: usize,
 }
 
@@ -62,7 +69,7 @@ impl HitDocument {
 }
 
 /// A session with its strongest event.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHitDocument {
     /// The session.
@@ -84,8 +91,8 @@ impl SessionHitDocument {
     }
 }
 
-/// A page of sessions: `{items, nextCursor?, notes}`. A note is what could not be searched.
-#[derive(Debug, Serialize)]
+/// A page of sessions with their strongest matches.
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchDocument {
     /// The sessions, strongest first.
@@ -97,8 +104,8 @@ pub struct SearchDocument {
     pub notes: Vec<ProblemDocument>,
 }
 
-/// A page of events of one session: `{session, items, nextCursor?, notes}`.
-#[derive(Debug, Serialize)]
+/// A page of matches in one session.
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchSessionDocument {
     /// The session.
@@ -112,15 +119,26 @@ pub struct SearchSessionDocument {
     pub notes: Vec<ProblemDocument>,
 }
 
+/// What was found: sessions, or with `--session` events.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+pub enum SearchShape {
+    /// Of sessions.
+    Sessions(Box<SearchDocument>),
+    /// Of events of one session.
+    Events(Box<SearchSessionDocument>),
+}
+
 /// What ends a page among records: `{"nextCursor":…}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NextRecord<'c> {
+    /// Where the next page begins.
     next_cursor: &'c str,
 }
 
 /// A note among records: `{"note":{…}}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct NoteRecord<'n> {
     /// What could not be searched.
     pub note: &'n ProblemDocument,

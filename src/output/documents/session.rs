@@ -6,46 +6,74 @@ use crate::error::Failure;
 use crate::model::header::Seed;
 use crate::output::json::Js;
 use crate::projections::listing::Facts;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A session: its header, where it lies, and with `--long` what its log tells.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDocument {
+    /// The session's id.
     session_id: Js,
+    /// The working directory; `null` if none is known.
     cwd: Option<Js>,
+    /// When it was created, in milliseconds since the epoch.
     created_at: u64,
+    /// The session it was forked from, or whose agent started it.
     parent_session: Option<Js>,
+    /// `subagent`, if another session's agent started it.
     origin: Option<&'static str>,
+    /// How deep it is below the person's session.
     delegation_depth: Option<u64>,
+    /// The preset of its agent.
     agent_preset: Option<Js>,
+    /// Whether it begins with events of its parent.
     is_seeded: bool,
+    /// With how many, where the header says.
     seed_length: Option<u64>,
+    /// The format generation of the log that counts.
     format_version: u64,
+    /// Every generation that lies there.
     generations: Vec<u64>,
+    /// `plain`, `zstd` or `sqlite`.
     encoding: &'static str,
+    /// The log file, or the database.
     path: String,
+    /// The size of the log file; `null` in a database.
     bytes: Option<u64>,
+    /// Whether a dsh holds it open; `null` if there is no telling.
     live: Option<bool>,
+    /// Always true.
     persisted: bool,
+    /// Whether the working directory is there, where somebody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd_exists: Option<bool>,
+    /// With `--long`.
     #[serde(flatten)]
     long: Option<LongFacts>,
 }
 
 /// What `--long` adds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LongFacts {
+    /// The newest title.
     title: Option<Js>,
+    /// Who made it.
     title_source: Option<Js>,
+    /// How many turns have started.
     turns: Option<u64>,
+    /// How many tokens its requests used.
     tokens: Option<u64>,
+    /// When the person last wrote.
     last_prompt_at: Option<i64>,
+    /// When its last event was recorded.
     last_activity_at: Option<i64>,
+    /// How the last turn ended, in the log's own word; `open` if it has not.
     end_state: Option<Js>,
+    /// `ok`, or the kind of its gravest problem.
     health: &'static str,
+    /// Why it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorFacts>,
 }

@@ -8,11 +8,12 @@ use crate::output::json::Js;
 use crate::output::terminal_text::{visible_js, visible_lines};
 use crate::output::{Document, RecordOut, Style, TextOut};
 use crate::projections::heading::Heading;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{session, capturedThroughSeq, messages, warnings}`
-#[derive(Serialize)]
+/// What was said in a session.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShowDocument {
     /// The session.
@@ -28,8 +29,8 @@ pub struct ShowDocument {
     pub heading: Heading,
 }
 
-/// `{seq, time, turn, role, kind, surface, text, toolCalls?, …}`
-#[derive(Serialize)]
+/// A message.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageDocument {
     /// The event's seq.
@@ -60,8 +61,8 @@ pub struct MessageDocument {
     pub synthetic: bool,
 }
 
-/// `{id, name, arguments}`
-#[derive(Serialize)]
+/// A call of a tool.
+#[derive(JsonSchema, Serialize)]
 pub struct ToolCallDocument {
     /// The call's id.
     pub id: Js,

@@ -7,24 +7,37 @@ use crate::output::json::{Js, RawJson};
 use crate::output::terminal_text::visible_js;
 use crate::output::{Document, TextOut};
 use crate::query::status::Status;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{session, state, completed, reason, errorCode, turns, openTurn, openStep, pending, live, lastSeq, lastTime}`.
-#[derive(Serialize)]
+/// How a session stands.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusDocument {
+    /// The session.
     session: SessionDocument,
+    /// The reason of the last turn's end, `open`, or `empty`.
     state: Js,
+    /// Whether that is `completed`.
     completed: bool,
+    /// The reason as the log has it.
     reason: Option<RawJson>,
+    /// The error the turn ended with.
     error_code: Option<Js>,
+    /// How many turns have started.
     turns: u64,
+    /// The turn that has not ended.
     open_turn: Option<u64>,
+    /// The step that has not ended.
     open_step: Option<u64>,
+    /// How many prompts wait.
     pending: u64,
+    /// Whether a dsh holds it open; `null` if there is no telling.
     live: Option<bool>,
+    /// The last event.
     last_seq: Option<u64>,
+    /// When it was recorded.
     last_time: Option<i64>,
 }
 

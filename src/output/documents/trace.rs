@@ -9,29 +9,38 @@ use crate::output::terminal_text::visible_js;
 use crate::output::{Document, Style, TextOut};
 use crate::query::lineage::{Descendant, Lineage};
 use crate::query::trace::EventTrace;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{target, ancestors, descendants, complete, root | unresolvedParentId}`.
-#[derive(Serialize)]
+/// Where a session came from and what came of it: `root`, or `unresolvedParentId` if an ancestor is not there.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceDocument<'l> {
+    /// The session asked for.
     target: SessionDocument,
+    /// Its parent first.
     ancestors: Vec<SessionDocument>,
+    /// What came of it.
     descendants: Vec<DescendantDocument>,
+    /// Whether every ancestor is in the store.
     complete: bool,
+    /// The oldest ancestor, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<SessionDocument>,
+    /// The parent that is not in the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     unresolved_parent_id: Option<Js>,
     #[serde(skip)]
     lineage: &'l Lineage<'l>,
 }
 
-/// `{session, descendants}`.
-#[derive(Serialize)]
+/// A session, and what came of it.
+#[derive(JsonSchema, Serialize)]
 struct DescendantDocument {
+    /// The session.
     session: SessionDocument,
+    /// What came of it.
     descendants: Vec<DescendantDocument>,
 }
 
@@ -99,17 +108,24 @@ fn session(record: &Record) -> String {
     format!("{}  {}{who}", visible_js(&header.id), time(header.created_at as i64))
 }
 
-/// `{session, target, replacedBy?, replacementChain, replacedEventSeqs, sourceEventSeqs, derivedEventSeqs}`.
-#[derive(Serialize)]
+/// What took an event's place, whose place it took, what it was made from and used in.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceEventDocument {
+    /// The session.
     session: SessionDocument,
+    /// The event asked for.
     target: EventRecord,
+    /// The event that took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     replaced_by: Option<u64>,
+    /// That, and what took its place, and so on.
     replacement_chain: Vec<u64>,
+    /// The events whose place it took.
     replaced_event_seqs: Vec<u64>,
+    /// The events it was made from.
     source_event_seqs: Vec<u64>,
+    /// The events that were made from it.
     derived_event_seqs: Vec<u64>,
 }
 

@@ -5,14 +5,17 @@ use crate::model::mention::Mention;
 use crate::model::uri;
 use crate::output::json::Js;
 use crate::output::{Document, RecordOut, TextOut};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// A session and its identifier.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Encoded {
+    /// The session's id.
     session_id: Js,
+    /// The `dsh-session:` identifier.
     uri: String,
 }
 
@@ -23,8 +26,8 @@ impl Encoded {
     }
 }
 
-/// `{uris:[{sessionId, uri}]}`
-#[derive(Serialize)]
+/// Session ids and their identifiers.
+#[derive(JsonSchema, Serialize)]
 pub struct EncodeDocument {
     /// In the order given.
     pub uris: Vec<Encoded>,
@@ -43,10 +46,12 @@ impl Document for EncodeDocument {
 }
 
 /// An identifier and its session.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Decoded {
+    /// The `dsh-session:` identifier.
     uri: Js,
+    /// The id in it.
     session_id: Js,
 }
 
@@ -57,8 +62,8 @@ impl Decoded {
     }
 }
 
-/// `{sessions:[{uri, sessionId}]}`
-#[derive(Serialize)]
+/// Identifiers and the session ids in them.
+#[derive(JsonSchema, Serialize)]
 pub struct DecodeDocument {
     /// In the order given.
     pub sessions: Vec<Decoded>,
@@ -79,7 +84,7 @@ impl Document for DecodeDocument {
 }
 
 /// A session's mention.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mentioned {
     /// The session.
@@ -90,8 +95,8 @@ pub struct Mentioned {
     pub mention: Js,
 }
 
-/// `{mentions:[{sessionId, label, mention}]}`
-#[derive(Serialize)]
+/// Session ids and their mentions.
+#[derive(JsonSchema, Serialize)]
 pub struct MentionDocument {
     /// In the order given.
     pub mentions: Vec<Mentioned>,
@@ -111,18 +116,24 @@ impl Document for MentionDocument {
     }
 }
 
-/// `{text, references:[{sessionId, label, uri}]}`
-#[derive(Serialize)]
+/// A text and the sessions it mentions.
+#[derive(JsonSchema, Serialize)]
 pub struct ParseDocument {
+    /// The text with its mentions as readable text.
     text: Js,
+    /// Each session that is mentioned.
     references: Vec<ParsedReference>,
 }
 
-#[derive(Serialize)]
+/// A session that is mentioned.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ParsedReference {
+    /// The session's id.
     session_id: Js,
+    /// The label.
     label: Js,
+    /// The `dsh-session:` identifier.
     uri: String,
 }
 

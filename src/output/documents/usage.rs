@@ -10,81 +10,111 @@ use crate::output::{Document, RecordOut, TextOut};
 use crate::projections::token_usage::Inherited;
 use crate::query::rates::{Rate, Rates};
 use crate::query::usage::{By, Key, Row, Usage, UsageQuery};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 
-/// `{by, includesInherited, rows, total, rates?, notes}`. A note is what could not be read or counted.
-#[derive(Serialize)]
+/// How many tokens were used.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageDocument {
+    /// What a row stands for.
     by: &'static str,
+    /// Whether what forks copied is counted.
     includes_inherited: bool,
+    /// The rows.
     rows: Vec<RowDocument>,
+    /// The sums of all.
     total: SumsDocument,
+    /// The rates that were used, with `--rates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     rates: Option<RatesDocument>,
+    /// What could not be read.
     notes: Vec<ProblemDocument>,
 }
 
-/// `{currency, perTokens, models}`: the rates that were used, by the names the file has for the models.
-#[derive(Serialize)]
+/// The rates that were used, by the names the file has for the models.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RatesDocument {
+    /// What amounts are in.
     currency: String,
+    /// How many tokens a rate is for.
     per_tokens: u64,
+    /// The rate of each model that was used.
     models: BTreeMap<String, Rate>,
 }
 
-/// `{amount, complete}`. The amount is of what could be priced, `null` if nothing could.
-#[derive(Serialize)]
+/// What something cost.
+#[derive(JsonSchema, Serialize)]
 struct CostDocument {
+    /// The amount; `null` if nothing could be priced.
     amount: Option<f64>,
+    /// Whether everything could.
     complete: bool,
 }
 
-/// A row: its key and sums. Of a turn also `sessionId` and `turn`, of a model also `provider` and `model`.
-#[derive(Serialize)]
+/// A row: its key and sums.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RowDocument {
+    /// What the row is about; `null` if it is not known.
     key: Option<Js>,
+    /// Of a turn: its session.
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<Js>,
+    /// Of a turn: its number.
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<u64>,
+    /// Of a model: its provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     provider: Option<Js>,
+    /// Of a model: its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Js>,
+    /// The sums.
     #[serde(flatten)]
     sums: SumsDocument,
 }
 
-/// `{sessions, turns, steps, inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens,
-/// totalTokens, complete, cost?}`.
-#[derive(Serialize)]
+/// Sums.
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SumsDocument {
+    /// How many sessions.
     sessions: u64,
+    /// How many turns.
     turns: u64,
+    /// How many steps.
     steps: u64,
+    /// Tokens the model read and no cache held; `null` if nothing was reported.
     input_tokens: Option<u64>,
+    /// Tokens it wrote.
     output_tokens: Option<u64>,
+    /// Tokens it read from a cache.
     cache_read_tokens: Option<u64>,
+    /// Tokens it put into a cache.
     cache_write_tokens: Option<u64>,
+    /// Tokens of reasoning, which are part of the output.
     reasoning_tokens: Option<u64>,
+    /// All of these but the reasoning.
     total_tokens: Option<u64>,
+    /// Whether every step has a report and no turn is open.
     complete: bool,
+    /// What it cost, with `--rates`.
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<CostDocument>,
 }
 
 /// A row among records, marked if it counts what was inherited.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RowRecord<'r> {
+    /// The row.
     #[serde(flatten)]
     row: &'r RowDocument,
+    /// Whether what forks copied is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     includes_inherited: Option<bool>,
 }

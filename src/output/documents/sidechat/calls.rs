@@ -5,10 +5,11 @@ use crate::output::terminal_text::visible_js;
 use crate::projections::token_usage::Route;
 use crate::projections::turn_usage::ExactTokens;
 use crate::sidechat::chat::{CallUsage, ModelCall};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `{provider, model}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RouteDocument {
     provider: Js,
@@ -28,7 +29,7 @@ impl RouteDocument {
 }
 
 /// A call of a model outside any session: `{route, usage, at}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallDocument {
     route: Option<RouteDocument>,
@@ -37,7 +38,7 @@ pub(super) struct CallDocument {
 }
 
 /// `{inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallUsageDocument {
     input_tokens: u64,
@@ -80,7 +81,7 @@ impl CallDocument {
 }
 
 /// Tokens of turns that are exactly known.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExactTokensDocument {
     uncached_input_tokens: u64,

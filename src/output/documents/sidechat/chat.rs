@@ -8,11 +8,12 @@ use crate::output::json::Js;
 use crate::output::terminal_text::visible_js;
 use crate::sidechat::chat::{Chat, Seed, SeedMessage, SessionRef};
 use crate::sidechat::listing::Listed;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// A side chat as the ledger has it.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChatDocument {
     pub(super) child_session_id: Js,
@@ -30,7 +31,7 @@ pub(super) struct ChatDocument {
 }
 
 /// `{mode, capturedThroughSeq, capturedFormat, capturedAt, messages, generated}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SeedDocument {
     pub(super) mode: String,
@@ -41,7 +42,7 @@ pub(super) struct SeedDocument {
     generated: Option<GeneratedDocument>,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SeedMessageDocument {
     message_id: Js,
@@ -50,7 +51,7 @@ pub(super) struct SeedMessageDocument {
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct GeneratedDocument {
     text: String,
@@ -58,7 +59,7 @@ struct GeneratedDocument {
     dropped_older_messages: u64,
 }
 
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PermissionDocument {
     mode: &'static str,
@@ -69,7 +70,7 @@ struct PermissionDocument {
 }
 
 /// `{strategy, route}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ModelDocument {
     strategy: &'static str,
@@ -129,7 +130,7 @@ impl From<&Chat> for ChatDocument {
 }
 
 /// A side chat as it is listed: what the ledger has, and what the logs tell.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedDocument {
     #[serde(flatten)]
@@ -168,7 +169,7 @@ impl From<&Listed> for ListedDocument {
 }
 
 /// How a session is opened in dsh.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OpenDocument {
     session_id: Js,

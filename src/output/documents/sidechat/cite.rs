@@ -4,11 +4,12 @@ use super::cite_facts::CiteFacts;
 use super::delivery::{DeliveryDocument, NoticeDocument};
 use crate::output::{Document, TextOut};
 use crate::sidechat::cite::Cited;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{cite, delivery, message, dryRun?}`. `message` is what stands in the parent, or is to; `null` once it does.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CiteDocument {
     cite: CiteFacts,

@@ -5,10 +5,11 @@ use crate::output::terminal_text::visible_js;
 use crate::sidechat::chat::Chat;
 use crate::sidechat::citation::{Cite, Source};
 use crate::sidechat::estimate;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A cite.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CiteFacts {
     cite_id: String,
@@ -30,7 +31,7 @@ pub(super) struct CiteFacts {
 }
 
 /// `{kind: "message", messageId, seq, format, range}` or `{kind: "fold", foldId, revision}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 enum SourceDocument {
     Message { message_id: Js, seq: u64, format: u64, range: Option<[u64; 2]> },

@@ -7,11 +7,12 @@ use crate::sidechat::chat::Chat;
 use crate::sidechat::commit::Committed;
 use crate::sidechat::fold::Fold;
 use crate::sidechat::marker::Notice;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{fold, delivery, message, dryRun?}`. `message` is what stands in the parent, or is to; `null` once it does.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitDocument {
     fold: FoldFacts,

@@ -6,6 +6,7 @@ use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, TextOut};
 use crate::sidechat::chat::Chat;
 use crate::sidechat::create::Draft;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
@@ -13,7 +14,7 @@ use std::io;
 const NOT_ENFORCED: [&str; 3] = ["model", "agentPreset", "toolAllowlist"];
 
 /// `{chat, resume, message, notEnforced, dryRun?}`. `message` is the first message's text.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateDocument {
     chat: ChatDocument,

@@ -9,11 +9,12 @@ use crate::sidechat::citation::Cite;
 use crate::sidechat::deliver::{Done, Pending};
 use crate::sidechat::delivery::Delivered;
 use crate::sidechat::fold::Fold;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{deliveries, dryRun?}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliverDocument {
     deliveries: Vec<DeliveryRecord>,
@@ -22,7 +23,7 @@ pub struct DeliverDocument {
 }
 
 /// `{kind, id, childSessionId, revision, state, parentEventSeq, reason?, error?}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeliveryRecord {
     kind: &'static str,

@@ -4,11 +4,12 @@ use super::print_lines;
 use crate::output::TextOut;
 use crate::sidechat::delivery::Delivered;
 use crate::sidechat::marker::Notice;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// What became of a message, or would: `{state, reason, message, advice}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeliveryDocument {
     state: &'static str,
@@ -52,7 +53,7 @@ impl DeliveryDocument {
 }
 
 /// The message itself: `{marker, summary, text}`, what a person can paste.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NoticeDocument {
     marker: String,

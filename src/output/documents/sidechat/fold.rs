@@ -4,11 +4,12 @@ use super::fold_facts::FoldFacts;
 use crate::output::{Document, TextOut};
 use crate::sidechat::chat::Chat;
 use crate::sidechat::fold::Fold;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{fold, existed, dryRun?}`. `existed`: the id had been used for it before, and nothing was done.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldDocument {
     fold: FoldFacts,

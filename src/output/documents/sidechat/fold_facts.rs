@@ -9,11 +9,12 @@ use crate::sidechat::chat::Chat;
 use crate::sidechat::estimate;
 use crate::sidechat::fold::{Fold, Review};
 use crate::sidechat::structure::StructureProblem;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// A fold.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoldFacts {
     fold_id: Option<String>,
@@ -39,7 +40,7 @@ pub(super) struct FoldFacts {
 }
 
 /// `{valid, problems}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StructureDocument {
     valid: bool,
@@ -47,7 +48,7 @@ struct StructureDocument {
 }
 
 /// `{kind, label, line, message}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StructureProblemDocument {
     kind: &'static str,

@@ -7,17 +7,18 @@ use crate::output::table::{self, Shrink};
 use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, RecordOut, TextOut};
 use crate::sidechat::listing::Listed;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{chats}`: the side chats of a session, the one in which something happened last first.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct ListDocument {
     chats: Vec<ListedDocument>,
 }
 
 /// `{chats}`: the side chats of a directory or of all.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 pub struct CatalogDocument {
     chats: Vec<ListedDocument>,
 }

@@ -3,11 +3,12 @@
 use super::print_lines;
 use crate::output::{Document, TextOut};
 use crate::sidechat::request::Request;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{instructions, input, maxTokens, text}`. `text` is instructions and input in one.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptDocument {
     instructions: String,

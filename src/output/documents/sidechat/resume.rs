@@ -4,11 +4,12 @@ use super::chat::OpenDocument;
 use crate::output::json::Js;
 use crate::output::{Document, TextOut};
 use crate::sidechat::listing::Listed;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{sessionId, uri, cwd, command, path, title, status}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeDocument {
     #[serde(flatten)]

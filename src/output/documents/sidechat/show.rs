@@ -9,11 +9,12 @@ use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, TextOut};
 use crate::sidechat::listing::Listed;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{chat, folds, cites, replies, resume}`. `replies` are what can be cited.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShowDocument {
     chat: ListedDocument,
@@ -24,7 +25,7 @@ pub struct ShowDocument {
 }
 
 /// `{messageId, time, text}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReplyDocument {
     message_id: Js,

@@ -4,11 +4,12 @@ use super::chat::ChatDocument;
 use crate::output::terminal_text::visible_js;
 use crate::output::{Document, TextOut};
 use crate::sidechat::chat::{Chat, Status};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{chat, dryRun?}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusDocument {
     chat: ChatDocument,

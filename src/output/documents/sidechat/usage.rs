@@ -5,12 +5,13 @@ use crate::output::json::Js;
 use crate::output::{Document, TextOut};
 use crate::projections::turn_usage::SessionUsage;
 use crate::sidechat::usage::Report;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
 /// `{childSessionId, parentSessionId, child, parentDelta, seedCall?, foldCalls, deliveries}`. `child` is
 /// `null` if its log is gone; `parentDelta.tokens` is `null` unless everything is exactly known.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageDocument {
     child_session_id: Js,
@@ -24,7 +25,7 @@ pub struct UsageDocument {
 }
 
 /// `{complete, completedTurns, incompleteTurns, totals, latestTurn}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ChildDocument {
     complete: bool,
@@ -35,7 +36,7 @@ struct ChildDocument {
 }
 
 /// `{available, tokens}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeltaDocument {
     available: bool,
@@ -43,7 +44,7 @@ struct DeltaDocument {
 }
 
 /// `{revision, calls}`.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FoldCalls {
     revision: u64,
@@ -51,7 +52,7 @@ struct FoldCalls {
 }
 
 /// `{messages, modelCalls}`; the latter is always 0.
-#[derive(Serialize)]
+#[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeliveriesDocument {
     messages: u64,

@@ -1,0 +1,1 @@
+$env:COMPLETE = 'powershell'; dshkit | Out-String | Invoke-Expression; Remove-Item Env:\COMPLETE

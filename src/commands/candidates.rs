@@ -1,0 +1,161 @@
+//! What a shell may complete with: sessions and seqs, found as a command would find them.
+//!
+//! It must be quick and silent. A store that cannot be read has no candidates, titles come from the cache, and
+//! only a few small logs are read for those it does not know.
+
+use super::Context;
+use crate::cli::{GlobalArgs, config_path};
+use crate::config::Config;
+use crate::corpus::{Catalog, Corpus, Record};
+use crate::env::Env;
+use crate::model::json::Value;
+use crate::output::terminal_text::{cut_to_width, visible_js};
+use crate::output::{Color, Output};
+use crate::projections::listing::{self, Facts};
+use crate::projections::units;
+use std::path::PathBuf;
+
+/// So many sessions are offered, the newest.
+const MOST: usize = 200;
+/// So many bytes of logs are read for titles that the cache does not know.
+const READ_BYTES: u64 = 4 << 20;
+/// A title is cut to so many columns.
+const TITLE_WIDTH: usize = 60;
+
+/// A word that may be meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The whole word.
+    pub value: String,
+    /// What it is, in one line that is safe to look at.
+    pub description: Option<String>,
+}
+
+/// The store that a command line is about.
+pub struct Candidates {
+    env: Env,
+    words: Vec<String>,
+}
+
+impl Candidates {
+    /// The store of a command line that is being typed.
+    pub fn of(env: &Env, words: &[String]) -> Candidates {
+        Candidates { env: env.clone(), words: words.to_vec() }
+    }
+
+    /// The sessions whose ids begin so, newest first, with their titles.
+    pub fn sessions(&self, typed: &str) -> Vec<Candidate> {
+        let Some((mut context, corpus, catalog)) = self.open() else { return Vec::new() };
+        let begins = |record: &&Record| id(record).is_some_and(|id| id.starts_with(typed));
+        let records: Vec<&Record> = catalog.records.iter().filter(begins).take(MOST).collect();
+        let titles = titles(&mut context, &corpus, &records);
+        let candidate = |(record, title): (&&Record, Option<String>)| {
+            let cwd = || record.stored.header.cwd.as_ref().map(|cwd| visible_js(cwd));
+            let description = title.or_else(cwd).map(|text| cut_to_width(&text, TITLE_WIDTH).into_owned());
+            Some(Candidate { value: id(record)?.to_owned(), description })
+        };
+        records.iter().zip(titles).filter_map(candidate).collect()
+    }
+
+    /// The seqs at which turns of the named session begin, with what was asked there, as far as they begin so and
+    /// the cache knows them or the log is small.
+    pub fn seqs(&self, typed: &str) -> Vec<Candidate> {
+        let Some((mut context, corpus, catalog)) = self.open() else { return Vec::new() };
+        let Some(record) =
+            self.named(&catalog).filter(|record| record.stored.bytes.is_some_and(|bytes| bytes <= READ_BYTES))
+        else {
+            return Vec::new();
+        };
+        let Ok(registry) = units::all().only(&["turnOutline"]) else { return Vec::new() };
+        let Some(Ok(derived)) = context.derive(&corpus, &[record], &registry).pop() else { return Vec::new() };
+        let turns = derived.folded.snapshot().views.into_iter().map(|(_, view)| view).next();
+        let Some(Value::Array(turns)) = turns else { return Vec::new() };
+        let candidate = |turn: &Value| {
+            let seq = match member(turn, "seq")? {
+                Value::Number(seq) => seq.to_string(),
+                _ => return None,
+            };
+            let description = match member(turn, "prompt") {
+                Some(Value::String(prompt)) => Some(cut_to_width(&visible_js(prompt), TITLE_WIDTH).into_owned()),
+                _ => None,
+            };
+            seq.starts_with(typed).then_some(Candidate { value: seq, description })
+        };
+        turns.iter().filter_map(candidate).collect()
+    }
+
+    /// Whether a session is named before the word that is being typed.
+    pub fn names_session(&self) -> bool {
+        self.open().is_some_and(|(_, _, catalog)| self.named(&catalog).is_some())
+    }
+
+    fn named<'c>(&self, catalog: &'c Catalog) -> Option<&'c Record> {
+        self.words.iter().rev().skip(1).find_map(|word| {
+            let selector = super::select::parse(word).ok()?;
+            catalog.select(&selector).ok()
+        })
+    }
+
+    /// The store, if there is one that can be read.
+    fn open(&self) -> Option<(Context, Corpus, Catalog)> {
+        let config = config_path(&self.env).map(|path| Config::read(&path)).transpose().ok()?.unwrap_or_default();
+        let global = GlobalArgs {
+            home: self.value_of("--home").map(PathBuf::from),
+            store: self.value_of("--store").map(PathBuf::from),
+            no_cache: self.words.iter().any(|word| word == "--no-cache"),
+            quiet: true,
+            ..GlobalArgs::default()
+        };
+        let output = Output::new(None, Color::Never, true, &self.env);
+        let context = Context { env: self.env.clone(), global, config, output };
+        let corpus = context.corpus().ok()?;
+        let catalog = corpus.catalog().ok()?;
+        Some((context, corpus, catalog))
+    }
+
+    /// The value of an option among the words, whatever command they make.
+    fn value_of(&self, option: &str) -> Option<String> {
+        let words = &self.words[..self.words.len().saturating_sub(1)];
+        let value = |(at, word): (usize, &String)| match word.strip_prefix(option)? {
+            "" => words.get(at + 1).cloned(),
+            rest => rest.strip_prefix('=').map(str::to_owned),
+        };
+        words.iter().enumerate().find_map(value)
+    }
+}
+
+/// An id that a shell can hand over in one line.
+fn id(record: &Record) -> Option<&str> {
+    record.id().to_str().filter(|id| !id.is_empty() && !id.contains(char::is_control))
+}
+
+/// The titles of sessions: those the cache knows, and those of the newest logs that are small enough to read.
+fn titles(context: &mut Context, corpus: &Corpus, records: &[&Record]) -> Vec<Option<String>> {
+    let registry = listing::registry();
+    let keys: Vec<&str> = registry.keys().collect();
+    let loaded = context.projections_cache(corpus).and_then(|cache| cache.load(records, &keys).ok());
+    let known = |record: &&Record| listing::cached_title(&loaded.as_ref()?.entry(record)?);
+    let mut titles: Vec<Option<String>> =
+        records.iter().map(|record| known(record).map(|title| visible_js(&title))).collect();
+    let mut left = READ_BYTES;
+    let mut unknown: Vec<usize> = Vec::new();
+    for (at, record) in records.iter().enumerate().filter(|(at, _)| titles[*at].is_none()) {
+        if let Some(rest) = record.stored.bytes.and_then(|bytes| left.checked_sub(bytes)) {
+            left = rest;
+            unknown.push(at);
+        }
+    }
+    let small: Vec<&Record> = unknown.iter().map(|at| records[*at]).collect();
+    for (at, derived) in unknown.into_iter().zip(context.derive(corpus, &small, &registry)) {
+        let facts = derived.map(|derived| Facts::of(records[at], &derived)).unwrap_or_default();
+        titles[at] = facts.overview.title.map(|title| visible_js(&title.text.0));
+    }
+    titles
+}
+
+fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    match value {
+        Value::Object(members) => members.iter().find(|(key, _)| *key == name).map(|(_, value)| value),
+        _ => None,
+    }
+}
