@@ -68,6 +68,12 @@ pub enum Code {
     RelationInvalid,
     /// A side chat or its parent belongs to another working directory now.
     WorkspaceDenied,
+    /// The working directory of a side chat or another session is not known.
+    WorkspaceUnknown,
+    /// That needs a switch of its own.
+    Disabled,
+    /// The side chat belongs to dsh's plugin, and only it may change it.
+    PluginOwned,
     /// The parent of a side chat is gone.
     Orphaned,
     /// The status of a side chat does not allow that.
@@ -86,12 +92,20 @@ pub enum Code {
     FoldStale,
     /// A newer revision was decided on.
     FoldSuperseded,
+    /// There is no such committed revision to build on.
+    FoldBaseInvalid,
+    /// The fold cannot be withdrawn.
+    FoldWithdrawInvalid,
+    /// A text points to something else than a message of its side chat, or to too many.
+    PointerInvalid,
     /// An id belongs to something else.
     IdCollision,
     /// There is no such message that may be taken.
     MessageNotFound,
     /// A quotation is longer than its budget.
     CiteTooLarge,
+    /// Too many messages are to be read, or they are too long together.
+    ReadTooLarge,
     /// What was to be written into a session could not be.
     DeliveryFailed,
     /// It could not be written yet, and that was required.
@@ -102,6 +116,12 @@ pub enum Code {
     LedgerFailed,
     /// Another dshkit is writing to the ledger.
     LedgerBusy,
+    /// The file of dsh's plugin is no unit of its storage.
+    MalformedMedium,
+    /// The file of dsh's plugin is of a version nobody here knows.
+    VersionMismatch,
+    /// A row of the file of dsh's plugin does not fit its schema.
+    InvalidRecord,
     /// The session lies in a database, which is not written to.
     DatabaseStore,
     /// The session's log is of a generation that is not written to.
@@ -134,7 +154,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 60] = [
+    pub const ALL: [Code; 70] = [
         Code::Usage,
         Code::InvalidConfig,
         Code::InvalidReferenceConfig,
@@ -164,6 +184,9 @@ impl Code {
         Code::NotSidechat,
         Code::RelationInvalid,
         Code::WorkspaceDenied,
+        Code::WorkspaceUnknown,
+        Code::Disabled,
+        Code::PluginOwned,
         Code::Orphaned,
         Code::StatusInvalid,
         Code::FoldNotFound,
@@ -173,14 +196,21 @@ impl Code {
         Code::FoldTooLarge,
         Code::FoldStale,
         Code::FoldSuperseded,
+        Code::FoldBaseInvalid,
+        Code::FoldWithdrawInvalid,
+        Code::PointerInvalid,
         Code::IdCollision,
         Code::MessageNotFound,
         Code::CiteTooLarge,
+        Code::ReadTooLarge,
         Code::DeliveryFailed,
         Code::DeliveryPending,
         Code::ModelFailed,
         Code::LedgerFailed,
         Code::LedgerBusy,
+        Code::MalformedMedium,
+        Code::VersionMismatch,
+        Code::InvalidRecord,
         Code::DatabaseStore,
         Code::GenerationNotWritten,
         Code::SubagentSession,
@@ -229,6 +259,9 @@ impl Code {
             Code::NotSidechat => "not-sidechat",
             Code::RelationInvalid => "relation-invalid",
             Code::WorkspaceDenied => "workspace-denied",
+            Code::WorkspaceUnknown => "workspace-unknown",
+            Code::Disabled => "disabled",
+            Code::PluginOwned => "plugin-owned",
             Code::Orphaned => "orphaned",
             Code::StatusInvalid => "status-invalid",
             Code::FoldNotFound => "fold-not-found",
@@ -238,14 +271,21 @@ impl Code {
             Code::FoldTooLarge => "fold-too-large",
             Code::FoldStale => "fold-stale",
             Code::FoldSuperseded => "fold-superseded",
+            Code::FoldBaseInvalid => "fold-base-invalid",
+            Code::FoldWithdrawInvalid => "fold-withdraw-invalid",
+            Code::PointerInvalid => "pointer-invalid",
             Code::IdCollision => "id-collision",
             Code::MessageNotFound => "message-not-found",
             Code::CiteTooLarge => "cite-too-large",
+            Code::ReadTooLarge => "read-too-large",
             Code::DeliveryFailed => "delivery-failed",
             Code::DeliveryPending => "delivery-pending",
             Code::ModelFailed => "model-failed",
             Code::LedgerFailed => "ledger-failed",
             Code::LedgerBusy => "ledger-busy",
+            Code::MalformedMedium => "malformed-medium",
+            Code::VersionMismatch => "version-mismatch",
+            Code::InvalidRecord => "invalid-record",
             Code::DatabaseStore => "database-store",
             Code::GenerationNotWritten => "generation-not-written",
             Code::SubagentSession => "subagent-session",
@@ -283,8 +323,13 @@ impl Code {
             | Code::NotSidechat
             | Code::FoldNotFound
             | Code::MessageNotFound => 3,
-            Code::CorruptTranscript | Code::CorruptSession | Code::InvalidSurface | Code::InvalidLineage => 4,
-            Code::UnsupportedFormat => 5,
+            Code::CorruptTranscript
+            | Code::CorruptSession
+            | Code::InvalidSurface
+            | Code::InvalidLineage
+            | Code::MalformedMedium
+            | Code::InvalidRecord => 4,
+            Code::UnsupportedFormat | Code::VersionMismatch => 5,
             Code::Incomplete => 6,
             Code::SelfReference
             | Code::TooManyReferences
@@ -293,6 +338,9 @@ impl Code {
             | Code::CreateFailed
             | Code::RelationInvalid
             | Code::WorkspaceDenied
+            | Code::WorkspaceUnknown
+            | Code::Disabled
+            | Code::PluginOwned
             | Code::Orphaned
             | Code::StatusInvalid
             | Code::FoldGenerating
@@ -301,8 +349,12 @@ impl Code {
             | Code::FoldTooLarge
             | Code::FoldStale
             | Code::FoldSuperseded
+            | Code::FoldBaseInvalid
+            | Code::FoldWithdrawInvalid
+            | Code::PointerInvalid
             | Code::IdCollision
             | Code::CiteTooLarge
+            | Code::ReadTooLarge
             | Code::DeliveryPending
             | Code::LedgerBusy
             | Code::DatabaseStore

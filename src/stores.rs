@@ -9,6 +9,7 @@ pub mod spill;
 pub mod spool;
 pub mod sqlite;
 pub mod steps;
+pub mod storage_unit;
 
 use crate::generations::{Before, Finished, Item, Mode};
 use crate::model::header::Header;

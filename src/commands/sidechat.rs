@@ -1,21 +1,29 @@
-//! `sidechat create | fold | commit | deliver | cite | list | catalog | show | resume | archive | restore |
-//! abandon | usage`
+//! `sidechat create | fold | commit | deliver | cite | cites | read | compare | withdraw | list | tree | catalog |
+//! show | resume | archive | restore | abandon | hide | unhide | relink | usage | doctor`
 
 mod catalog;
 mod cite;
+mod cites;
 mod commit;
+mod compare;
 mod create;
 mod deliver;
 mod delivery_args;
+mod doctor;
 mod fold;
+mod hide;
 mod list;
 mod model_args;
 mod place;
+mod read;
+mod relink;
 mod resume;
 mod show;
 mod status;
 mod text_argument;
+mod tree;
 mod usage;
+mod withdraw;
 
 use super::Context;
 use crate::sidechat::lifecycle::Change;
@@ -34,8 +42,18 @@ pub enum SidechatCommand {
     Deliver(deliver::DeliverArgs),
     /// Quote a reply, or a committed conclusion, in the parent
     Cite(cite::CiteArgs),
+    /// Who quotes a side chat
+    Cites(cites::CitesArgs),
+    /// Read messages of a side chat, by their ids, for its parent
+    Read(read::ReadArgs),
+    /// How two conclusions of a side chat differ
+    Compare(compare::CompareArgs),
+    /// Take a committed conclusion back; what was written stays, and a notice says so
+    Withdraw(withdraw::WithdrawArgs),
     /// The side chats of a session
     List(list::ListArgs),
+    /// The side chats of a session, theirs, and so on
+    Tree(tree::TreeArgs),
     /// The side chats of a directory, or all
     Catalog(catalog::CatalogArgs),
     /// A side chat, what it was given, and what came of it
@@ -48,8 +66,16 @@ pub enum SidechatCommand {
     Restore(status::StatusArgs),
     /// Give a side chat up for good; its log stays
     Abandon(status::StatusArgs),
+    /// Let `sessions list --hide-sidechats` leave a side chat out
+    Hide(hide::HideArgs),
+    /// Show a hidden side chat there again
+    Unhide(hide::HideArgs),
+    /// Give a side chat whose parent is gone a new one
+    Relink(relink::RelinkArgs),
     /// What a side chat cost
     Usage(usage::UsageArgs),
+    /// Whether ledger, logs and the plugin's file fit together
+    Doctor(doctor::DoctorArgs),
 }
 
 pub(super) fn run(command: SidechatCommand, context: &mut Context) -> anyhow::Result<u8> {
@@ -59,13 +85,22 @@ pub(super) fn run(command: SidechatCommand, context: &mut Context) -> anyhow::Re
         SidechatCommand::Commit(args) => commit::run(&args, context),
         SidechatCommand::Deliver(args) => deliver::run(&args, context),
         SidechatCommand::Cite(args) => cite::run(&args, context),
+        SidechatCommand::Cites(args) => cites::run(&args, context),
+        SidechatCommand::Read(args) => read::run(&args, context),
+        SidechatCommand::Compare(args) => compare::run(&args, context),
+        SidechatCommand::Withdraw(args) => withdraw::run(&args, context),
         SidechatCommand::List(args) => list::run(&args, context),
+        SidechatCommand::Tree(args) => tree::run(&args, context),
         SidechatCommand::Catalog(args) => catalog::run(&args, context),
         SidechatCommand::Show(args) => show::run(&args, context),
         SidechatCommand::Resume(args) => resume::run(&args, context),
         SidechatCommand::Archive(args) => status::run(&args, Change::Archive, context),
         SidechatCommand::Restore(args) => status::run(&args, Change::Restore, context),
         SidechatCommand::Abandon(args) => status::run(&args, Change::Abandon, context),
+        SidechatCommand::Hide(args) => hide::run(&args, true, context),
+        SidechatCommand::Unhide(args) => hide::run(&args, false, context),
+        SidechatCommand::Relink(args) => relink::run(&args, context),
         SidechatCommand::Usage(args) => usage::run(&args, context),
+        SidechatCommand::Doctor(args) => doctor::run(&args, context),
     }
 }

@@ -7,7 +7,7 @@ use crate::projections::turn_usage::SessionUsage;
 use crate::stores::jsonl::LogState;
 
 /// What makes a session the one it is, beside its id: another one may take the id later.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// When it was created, in milliseconds since the epoch.
     pub created_at: u64,
@@ -16,7 +16,7 @@ pub struct Identity {
 }
 
 /// A session as the ledger remembers it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionRef {
     /// Its id.
     pub id: JsString,
@@ -79,8 +79,8 @@ pub struct Chat {
     pub permission: Permission,
     /// The model it was meant for.
     pub model: ModelChoice,
-    /// What its parent had used when it was made.
-    pub parent_baseline: SessionUsage,
+    /// What its parent had used when it was made; `None` if that was not put down.
+    pub parent_baseline: Option<SessionUsage>,
     /// When it was made, in milliseconds since the epoch.
     pub created_at: i64,
     /// When dshkit last did something with it. What dsh did since is in the log.
@@ -89,6 +89,32 @@ pub struct Chat {
     pub last_revision: u64,
     /// What its log held when dshkit wrote to it last.
     pub log: Option<LogState>,
+    /// Whether ordinary lists of sessions may leave it out (seed §7.6).
+    pub is_hidden: bool,
+    /// Who remembers it.
+    pub origin: Origin,
+}
+
+/// Who remembers a side chat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Our ledger.
+    Ledger,
+    /// Our ledger, as far as the logs could tell it again.
+    Restored,
+    /// dsh's plugin, whose records we only read.
+    Plugin,
+}
+
+impl Origin {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Ledger => "dshkit",
+            Origin::Restored => "restored",
+            Origin::Plugin => "plugin",
+        }
+    }
 }
 
 /// How the seed of a side chat is chosen.
@@ -155,11 +181,11 @@ pub struct Seed {
     pub mode: String,
     /// The last event of the parent that was seen; `None` for an empty log.
     pub captured_through_seq: Option<u64>,
-    /// The format generation in which the seqs count.
-    pub captured_format: u64,
+    /// The format generation in which the seqs count, if it is known.
+    pub captured_format: Option<u64>,
     /// When it was taken, in milliseconds since the epoch.
     pub captured_at: i64,
-    /// The messages, oldest first.
+    /// The messages, oldest first. None are known of a side chat that was restored.
     pub messages: Vec<SeedMessage>,
     /// What a model made of them.
     pub generated: Option<GeneratedContext>,

@@ -1,5 +1,6 @@
-//! A cite: one reply or one fold of a side chat, quoted in its parent.
+//! A cite: one reply or one fold of a side chat, quoted in its parent, or where the user wants it.
 
+use super::chat::SessionRef;
 use super::fold::{Place, State};
 use super::id::Id;
 use crate::model::js_string::JsString;
@@ -11,15 +12,20 @@ pub struct Cite {
     pub id: Id,
     /// The side chat.
     pub child: JsString,
+    /// The session it is quoted in, as it was: the parent, unless the user said otherwise. `None`: whoever put
+    /// it down did not say.
+    pub target: Option<SessionRef>,
+    /// Whether it is quoted in a session that is not the parent (seed §7.5).
+    pub is_cross_parent: bool,
     /// What is quoted.
     pub source: Source,
     /// The quoted text, frozen.
     pub text: String,
-    /// When the source was written, in milliseconds since the epoch.
-    pub source_time: i64,
+    /// When the source was written, in milliseconds since the epoch, if that was put down.
+    pub source_time: Option<i64>,
     /// How far it has come; never [`State::Generating`] or [`State::Prepared`].
     pub state: State,
-    /// Where it stands in the parent's log.
+    /// Where it stands in that session's log.
     pub delivered: Option<Place>,
     /// Why it failed, or has to wait.
     pub reason: Option<String>,
@@ -27,7 +33,7 @@ pub struct Cite {
     pub created_at: i64,
     /// When its state last changed.
     pub updated_at: i64,
-    /// When it came to stand in the parent's log.
+    /// When it came to stand there.
     pub committed_at: Option<i64>,
 }
 
@@ -38,8 +44,8 @@ pub enum Source {
     Message {
         /// Its id.
         message_id: JsString,
-        /// Its seq when it was quoted.
-        place: Place,
+        /// Its seq when it was quoted, if that was put down.
+        place: Option<Place>,
         /// The part.
         range: Option<(u64, u64)>,
     },

@@ -1,15 +1,17 @@
-//! Quoting a reply or a fold of a side chat in its parent (seed §6.9).
+//! Quoting a reply or a fold of a side chat in its parent (seed §6.9), or in another session (seed §7.5).
 
-use super::chat::Chat;
+use super::chat::{Chat, SessionRef};
 use super::citation::{Cite, Source};
 use super::delivery::{Delivered, Door, Terms, cite_notice, deliver_cite};
 use super::estimate::{self, compatible_tokens};
 use super::fold::{Place, State};
 use super::id::Id;
+use super::known::Known;
 use super::ledger::Ledger;
+use super::listing::{Seen, seen};
 use super::marker::Notice;
 use super::reading::{Reading, Said, Speaker};
-use super::relation::{Sessions, chat_of, require_not_abandoned, require_parent};
+use super::relation::{Sessions, chat_of, cite_target, require_not_abandoned, require_parent};
 use crate::corpus::{Corpus, Record};
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
@@ -39,6 +41,10 @@ pub struct Wanted<'w> {
     pub subject: &'w Subject,
     /// The session that must be the parent.
     pub caller: Option<&'w Record>,
+    /// The session it is quoted in, if not in the parent.
+    pub into: Option<&'w Record>,
+    /// Whether the user wants it quoted in a session that is not the parent.
+    pub is_cross_parent: bool,
 }
 
 /// A cite, its side chat, and what became of its message.
@@ -54,7 +60,7 @@ pub struct Cited {
     pub delivered: Option<Delivered>,
 }
 
-/// Quotes something in the parent. An id that was used before for the same gives what became of it.
+/// Quotes something. An id that was used before for the same gives what became of it.
 ///
 /// # Errors
 /// It is refused, and nothing was changed; or it was decided on and could not be written.
@@ -96,8 +102,8 @@ pub fn examine(
     if cited.cite.state == State::Committed {
         return Ok(cited);
     }
-    let (parent, _) = sessions.pair(&cited.chat)?;
-    let delivered = Door::to(sessions.corpus, ledger, parent, terms)?.check(&cited.notice)?;
+    let target = cite_target(sessions, &cited.chat, &cited.cite)?;
+    let delivered = Door::to(sessions.corpus, ledger, target, terms)?.check(&cited.notice)?;
     Ok(Cited { delivered, ..cited })
 }
 
@@ -113,13 +119,14 @@ pub fn quoted(
     now: i64,
 ) -> Result<Cited, Failure> {
     let chat = chat_of(ledger, wanted.child)?;
-    require_parent(&chat, wanted.caller)?;
+    let target = target(&chat, wanted)?;
+    let is_cross_parent = target != chat.parent;
     if ledger.fold(id)?.is_some() {
         return Err(Failure::new(Code::IdCollision, format!("{id} is a fold")));
     }
     let old = ledger.cite(id)?;
     if let Some(cite) = &old {
-        require_same(cite, wanted)?;
+        require_same(cite, wanted, &target)?;
         if cite.state == State::Committed {
             let (notice, delivered) = (cite_notice(&chat, cite), cite.delivered.map(Delivered::At));
             return Ok(Cited { chat, cite: cite.clone(), notice, delivered });
@@ -130,6 +137,9 @@ pub fn quoted(
         Some(cite) => cite,
         None => {
             require_not_abandoned(&chat)?;
+            if is_cross_parent {
+                sessions.outside_target(&chat, &target)?;
+            }
             let (source, text, source_time) = match wanted.subject {
                 Subject::Message { id, range } => {
                     let reading = Reading::of(sessions.corpus, child)?;
@@ -140,9 +150,11 @@ pub fn quoted(
             Cite {
                 id: id.clone(),
                 child: chat.child.id.clone(),
+                target: Some(target),
+                is_cross_parent,
                 source,
                 text,
-                source_time,
+                source_time: Some(source_time),
                 state: State::Pending,
                 delivered: None,
                 reason: None,
@@ -156,8 +168,48 @@ pub fn quoted(
     Ok(Cited { chat, cite, notice, delivered: None })
 }
 
-fn require_same(cite: &Cite, wanted: &Wanted<'_>) -> Result<(), Failure> {
+/// The session it is to be quoted in.
+fn target(chat: &Chat, wanted: &Wanted<'_>) -> Result<SessionRef, Failure> {
+    match wanted.into.or(wanted.caller.filter(|_| wanted.is_cross_parent)) {
+        Some(into) => {
+            let target = SessionRef::of(&into.stored.header);
+            if target == chat.parent || wanted.is_cross_parent {
+                return Ok(target);
+            }
+            let message = format!("{:?} is not the parent of the side chat {:?}", target.id, chat.child.id);
+            Err(Failure::new(Code::Disabled, message).hint("--cross-parent quotes it there all the same"))
+        }
+        None if wanted.is_cross_parent => {
+            Err(Failure::new(Code::Usage, "--cross-parent needs a session to quote in")
+                .hint("name it with --into SESSION"))
+        }
+        None => require_parent(chat, wanted.caller).map(|()| chat.parent.clone()),
+    }
+}
+
+/// A cite, and how the session it is in is now.
+#[derive(Clone, Debug)]
+pub struct Citation {
+    /// The cite.
+    pub cite: Cite,
+    /// How the session it is in is; `None` if it is not known which one it is.
+    pub target: Option<Seen>,
+}
+
+/// Who quotes a side chat. Cites are frozen, so they are there whatever became of the sessions.
+///
+/// # Errors
+/// There is no such side chat, or the ledger cannot be read.
+pub fn citations(known: &Known, sessions: &Sessions<'_>, child: &JsString) -> Result<(Chat, Vec<Citation>), Failure> {
+    let chat = known.required(child)?;
+    let citation =
+        |cite: Cite| Citation { target: cite.target.as_ref().map(|target| seen(&sessions.presence(target))), cite };
+    Ok((chat, known.cites(child)?.into_iter().map(citation).collect()))
+}
+
+fn require_same(cite: &Cite, wanted: &Wanted<'_>, target: &SessionRef) -> Result<(), Failure> {
     let is_same = cite.child == *wanted.child
+        && cite.target.as_ref() == Some(target)
         && match (&cite.source, wanted.subject) {
             (Source::Message { message_id, range, .. }, Subject::Message { id, range: wanted }) => {
                 message_id == id && range == wanted
@@ -183,7 +235,7 @@ fn quoted_message(
         Some((start, end)) => part(said, start, end)?,
     };
     require_fits(&text, "take a part with --range START-END, or fold the side chat")?;
-    let place = Place { seq: said.seq, format: reading.format };
+    let place = Some(Place { seq: said.seq, format: reading.format });
     Ok((Source::Message { message_id: id.clone(), place, range }, text, said.time))
 }
 
@@ -209,6 +261,10 @@ fn quoted_fold(ledger: &Ledger, chat: &Chat, revision: u64) -> Result<(Source, S
         Failure::new(Code::FoldNotFound, format!("the side chat has no committed revision {revision}"))
             .hint("`dshkit sidechat show SESSION` lists its folds")
     })?;
+    if !fold.is_in_force() {
+        return Err(Failure::new(Code::StatusInvalid, format!("revision {revision} was withdrawn"))
+            .hint("`dshkit sidechat show SESSION` tells which one is current"));
+    }
     let text = fold.committed_text.clone().unwrap_or_default();
     require_fits(&text, "fold the side chat again, shorter")?;
     Ok((Source::Fold { fold_id: fold.id, revision }, text, fold.committed_at.unwrap_or(fold.updated_at)))

@@ -5,9 +5,10 @@ use super::delivery::{Delivered, Door, Terms, deliver_fold, fold_notice};
 use super::estimate;
 use super::fold::{Fold, Review, Standing, State};
 use super::id::Id;
-use super::ledger::Ledger;
+use super::ledger::{Decision, Ledger};
 use super::marker::Notice;
-use super::prepare::{checked_text, required, without_text};
+use super::pointer;
+use super::prepare::{checked_text, require_base, required, without_text};
 use super::reading::Reading;
 use super::relation::{Sessions, chat_of, require_not_abandoned, require_parent};
 use crate::corpus::{Corpus, Record};
@@ -60,7 +61,8 @@ pub fn commit(
     }
     let text = trial.fold.committed_text.clone().unwrap_or_default();
     if trial.fold.state != State::Pending {
-        ledger.decide_fold(id, &text, trial.fold.supersedes, terms.now, steps)?;
+        let decision = Decision { text: &text, pointers: &trial.fold.pointers, supersedes: trial.fold.supersedes };
+        ledger.decide_fold(id, &decision, terms.now, steps)?;
     }
     // What was decided on before comes first, so that the newest conclusion stands last.
     let folds = ledger.folds(&trial.fold.child)?;
@@ -98,14 +100,13 @@ pub fn examine(
     if fold.committed_text.is_none() {
         require_not_abandoned(&chat)?;
         let text = decidable(&fold, &folds, wanted)?;
-        if !wanted.allow_stale {
-            let reading = Reading::of(sessions.corpus, child)?;
-            if reading.has_moved_on_from(fold.basis.through_message.as_ref()) {
-                let message = format!("the side chat has gone on since revision {} was prepared", fold.revision);
-                return Err(Failure::new(Code::FoldStale, message)
-                    .hint("prepare a new revision, or say --allow-stale to take this one as it is"));
-            }
+        let reading = Reading::of(sessions.corpus, child)?;
+        if !wanted.allow_stale && reading.has_moved_on_from(fold.basis.through_message.as_ref()) {
+            let message = format!("the side chat has gone on since revision {} was prepared", fold.revision);
+            return Err(Failure::new(Code::FoldStale, message)
+                .hint("prepare a new revision, or say --allow-stale to take this one as it is"));
         }
+        fold.pointers = pointer::pointers(&text, &fold.child, &reading)?;
         fold.committed_text = Some(text);
         let current = folds.iter().find(|other| other.standing == Some(Standing::Current));
         fold.supersedes = current.map(|current| current.revision);
@@ -124,6 +125,7 @@ fn decidable(fold: &Fold, folds: &[Fold], wanted: &Wanted<'_>) -> Result<String,
     }
     let prepared = fold.prepared_text.as_deref().ok_or_else(|| without_text(fold))?;
     require_newest(fold, folds)?;
+    require_base(fold.mode, folds)?;
     let text = match wanted.text {
         Some(text) => checked_text(text)?,
         None => prepared,
@@ -159,9 +161,9 @@ pub fn require_good(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a revision when a newer one was decided on.
+/// Refuses a revision when a newer one was decided on and not taken back.
 fn require_newest(fold: &Fold, folds: &[Fold]) -> Result<(), Failure> {
-    let newer = folds.iter().find(|other| other.revision > fold.revision && other.is_decided());
+    let newer = folds.iter().find(|other| other.revision > fold.revision && other.counts());
     newer.map_or(Ok(()), |newer| {
         let message =
             format!("revision {} is {}, and revision {} is older", newer.revision, newer.state.name(), fold.revision);

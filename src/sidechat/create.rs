@@ -5,7 +5,7 @@
 //! word, so that a crash in between leaves what [`recover`] can tell.
 
 use super::chat::{
-    Chat, GeneratedContext, Identity, ModelChoice, ModelStrategy, Permission, PermissionMode, Seed, SeedMode,
+    Chat, GeneratedContext, Identity, ModelChoice, ModelStrategy, Origin, Permission, PermissionMode, Seed, SeedMode,
     SessionRef, Status,
 };
 use super::estimate::utf16_len;
@@ -110,7 +110,7 @@ pub fn draft(corpus: &Corpus, parent: &Record, wanted: &Wanted, now: i64) -> Res
     let seed = Seed {
         mode: wanted.seed.name(),
         captured_through_seq: reading.status.last_seq,
-        captured_format: reading.format,
+        captured_format: Some(reading.format),
         captured_at: now,
         messages: chosen.messages,
         generated: None,
@@ -131,11 +131,13 @@ pub fn draft(corpus: &Corpus, parent: &Record, wanted: &Wanted, now: i64) -> Res
             seed,
             permission,
             model,
-            parent_baseline: reading.usage,
+            parent_baseline: Some(reading.usage),
             created_at: now,
             updated_at: now,
             last_revision: 0,
             log: None,
+            is_hidden: false,
+            origin: Origin::Ledger,
         },
         dropped_older: chosen.dropped_older,
         parent_route: reading.route,

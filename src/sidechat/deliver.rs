@@ -2,11 +2,12 @@
 
 use super::citation::Cite;
 use super::create;
-use super::delivery::{Delivered, Terms, deliver_cite, deliver_fold};
+use super::delivery::{Delivered, Terms, deliver_cite, deliver_fold, deliver_withdrawal};
 use super::fold::{Fold, State};
 use super::ledger::Ledger;
 use super::prepare::required;
 use super::relation::Sessions;
+use super::withdrawal::Withdrawal;
 use crate::corpus::{Corpus, Record};
 use crate::error::Failure;
 use crate::model::js_string::JsString;
@@ -20,6 +21,8 @@ pub enum Pending {
     Fold(Box<Fold>),
     /// A cite.
     Cite(Box<Cite>),
+    /// The notice of a withdrawal.
+    Withdrawal(Box<Withdrawal>),
 }
 
 /// What waits for one parent, or for all, in the order in which it was decided on.
@@ -34,21 +37,32 @@ pub fn pending(ledger: &Ledger, parent: Option<&Record>) -> Result<Vec<Pending>,
         }
     }
     for cite in ledger.cites_in(State::Pending)? {
-        if is_of(ledger, &cite.child, parent)? {
+        let is_wanted = match (&cite.target, parent) {
+            (Some(target), Some(parent)) => target.id == *parent.id(),
+            _ => true,
+        };
+        if is_wanted {
             pending.push((cite.created_at, u64::MAX, Pending::Cite(Box::new(cite))));
+        }
+    }
+    for withdrawal in ledger.withdrawals_in(State::Pending)? {
+        if is_of(ledger, &withdrawal.child, parent)? {
+            pending.push((withdrawal.created_at, u64::MAX, Pending::Withdrawal(Box::new(withdrawal))));
         }
     }
     pending.sort_by_key(|(time, revision, _)| (*time, *revision));
     Ok(pending.into_iter().map(|(_, _, pending)| pending).collect())
 }
 
-/// What [`deliver`] did with one fold or cite.
+/// What [`deliver`] did with one fold, cite or withdrawal.
 #[derive(Debug)]
 pub enum Done {
     /// A fold.
     Fold(Box<Fold>, Result<Delivered, Failure>),
     /// A cite.
     Cite(Box<Cite>, Result<Delivered, Failure>),
+    /// The notice of a withdrawal.
+    Withdrawal(Box<Withdrawal>, Result<Delivered, Failure>),
     /// A fold that a model was writing for somebody who is gone.
     Unfinished(Box<Fold>),
 }
@@ -92,6 +106,11 @@ pub fn deliver(
                 let result = deliver_cite(&mut ledger, &sessions, &cite, terms, steps);
                 let cite = ledger.cite(&cite.id)?.map_or(cite, Box::new);
                 done.push(Done::Cite(cite, result));
+            }
+            Pending::Withdrawal(withdrawal) => {
+                let result = deliver_withdrawal(&mut ledger, &sessions, &withdrawal, terms, steps);
+                let withdrawal = ledger.withdrawal(&withdrawal.fold)?.map_or(withdrawal, Box::new);
+                done.push(Done::Withdrawal(withdrawal, result));
             }
         }
     }

@@ -8,7 +8,8 @@ use super::citation::Cite;
 use super::fold::{Fold, Place, State};
 use super::ledger::Ledger;
 use super::marker::{self, Notice};
-use super::relation::{Sessions, chat_of};
+use super::relation::{Sessions, chat_of, cite_target};
+use super::withdrawal::Withdrawal;
 use crate::corpus::{Corpus, Record, failure};
 use crate::error::{Code, Failure};
 use crate::generations::encode::{Form, PluginMessage};
@@ -73,15 +74,22 @@ impl Look for MarkerLook<'_> {
 
 /// The message of a fold with this text.
 pub fn fold_notice(chat: &Chat, fold: &Fold, text: &str) -> Notice {
-    marker::fold(&fold.id, fold.revision, &chat.child.id, &chat.title, fold.supersedes, text)
+    marker::fold(fold, &chat.title, text)
+}
+
+/// The notice of a withdrawal.
+pub fn withdrawal_notice(chat: &Chat, withdrawal: &Withdrawal) -> Notice {
+    marker::withdrawal(withdrawal, &chat.title)
 }
 
 /// The message of a cite.
 pub fn cite_notice(chat: &Chat, cite: &Cite) -> Notice {
-    let time = Timestamp::from_millisecond(cite.source_time);
-    let time =
-        time.map_or_else(|_| cite.source_time.to_string(), |time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    marker::cite(cite, &chat.title, &time)
+    let time = |at: i64| match Timestamp::from_millisecond(at) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => at.to_string(),
+    };
+    let time = cite.source_time.map_or_else(|| "-".to_owned(), time);
+    marker::cite(cite, &chat.title, &time, cite.is_cross_parent.then_some(&chat.parent))
 }
 
 /// A way into the log of a parent.
@@ -203,7 +211,7 @@ pub fn deliver_fold(
     let door = Door::to(sessions.corpus, ledger, parent, terms)?;
     match door.deliver(ledger, &notice, steps) {
         Ok(Delivered::At(place)) => {
-            ledger.commit_fold(fold, place, terms.now, steps)?;
+            ledger.commit_fold(fold, parent.id(), place, terms.now, steps)?;
             Ok(Delivered::At(place))
         }
         Ok(Delivered::Later(delay)) => {
@@ -217,7 +225,38 @@ pub fn deliver_fold(
     }
 }
 
-/// Brings a decided cite into its parent's log and puts down what became of it.
+/// Brings the notice of a withdrawal into the parent's log and puts down what became of it.
+///
+/// # Errors
+/// As [`deliver_fold`].
+pub fn deliver_withdrawal(
+    ledger: &mut Ledger,
+    sessions: &Sessions<'_>,
+    withdrawal: &Withdrawal,
+    terms: &Terms,
+    steps: &mut dyn Steps,
+) -> Result<Delivered, Failure> {
+    let chat = chat_of(ledger, &withdrawal.child)?;
+    let (parent, _) = sessions.pair(&chat)?;
+    let door = Door::to(sessions.corpus, ledger, parent, terms)?;
+    let (fold, now) = (&withdrawal.fold, terms.now);
+    match door.deliver(ledger, &withdrawal_notice(&chat, withdrawal), steps) {
+        Ok(Delivered::At(place)) => {
+            ledger.commit_withdrawal(withdrawal, place, now, steps)?;
+            Ok(Delivered::At(place))
+        }
+        Ok(Delivered::Later(delay)) => {
+            ledger.hold_withdrawal(fold, State::Pending, Some(delay.reason), now, steps)?;
+            Ok(Delivered::Later(delay))
+        }
+        Err(failure) => {
+            ledger.hold_withdrawal(fold, State::Failed, Some(&failure.message), now, steps)?;
+            Err(failure)
+        }
+    }
+}
+
+/// Brings a decided cite into its session's log and puts down what became of it.
 ///
 /// # Errors
 /// As [`deliver_fold`].
@@ -229,8 +268,8 @@ pub fn deliver_cite(
     steps: &mut dyn Steps,
 ) -> Result<Delivered, Failure> {
     let chat = chat_of(ledger, &cite.child)?;
-    let (parent, _) = sessions.pair(&chat)?;
-    let door = Door::to(sessions.corpus, ledger, parent, terms)?;
+    let target = cite_target(sessions, &chat, cite)?;
+    let door = Door::to(sessions.corpus, ledger, target, terms)?;
     match door.deliver(ledger, &cite_notice(&chat, cite), steps) {
         Ok(Delivered::At(place)) => {
             ledger.commit_cite(cite, place, terms.now, steps)?;

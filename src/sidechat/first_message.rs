@@ -60,3 +60,10 @@ fn context(seed: &Seed, words: &Words) -> String {
     };
     seed.messages.iter().map(block).collect::<Vec<_>>().join("\n\n")
 }
+
+/// The question in the text of a first message; `None` if it is none.
+pub(super) fn question(text: &str) -> Option<&str> {
+    [CHINESE, ENGLISH]
+        .iter()
+        .find_map(|words| text.rsplit_once(&format!("\n{}\n\n", words.question)).map(|(_, question)| question))
+}

@@ -3,6 +3,7 @@
 use super::chat::ModelCall;
 use super::estimate;
 use super::id::Id;
+use super::pointer::Pointer;
 use super::structure::{self, StructureProblem};
 use crate::model::js_string::JsString;
 
@@ -44,17 +45,60 @@ pub enum Standing {
     Current,
     /// A newer one took its place. It is as it was.
     Superseded,
+    /// It was taken back. It still stands in the parent's log, and a notice behind it says so.
+    Withdrawn,
 }
 
 impl Standing {
     /// Every standing.
-    pub const ALL: [Standing; 2] = [Standing::Current, Standing::Superseded];
+    pub const ALL: [Standing; 3] = [Standing::Current, Standing::Superseded, Standing::Withdrawn];
 
     /// The stable name.
     pub fn name(self) -> &'static str {
         match self {
             Standing::Current => "current",
             Standing::Superseded => "superseded",
+            Standing::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+/// What a fold stands for (sidechat.md §2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FoldMode {
+    /// The whole: it can take the place of every earlier one.
+    #[default]
+    Full,
+    /// What is new or has changed since a committed revision.
+    Incremental {
+        /// That revision.
+        base: u64,
+    },
+}
+
+impl FoldMode {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            FoldMode::Full => "full",
+            FoldMode::Incremental { .. } => "incremental",
+        }
+    }
+
+    /// The revision it builds on.
+    pub fn base(self) -> Option<u64> {
+        match self {
+            FoldMode::Full => None,
+            FoldMode::Incremental { base } => Some(base),
+        }
+    }
+
+    /// The mode with this name and base; `None` if they do not go together.
+    pub fn named(name: &str, base: Option<u64>) -> Option<FoldMode> {
+        match (name, base) {
+            ("full", None) => Some(FoldMode::Full),
+            ("incremental", Some(base)) => Some(FoldMode::Incremental { base }),
+            _ => None,
         }
     }
 }
@@ -70,20 +114,26 @@ pub struct Fold {
     pub revision: u64,
     /// How far it has come.
     pub state: State,
+    /// What it stands for.
+    pub mode: FoldMode,
     /// Which of the committed ones it is.
     pub standing: Option<Standing>,
     /// The text as it was prepared; `None` while or because none was made.
     pub prepared_text: Option<String>,
     /// The text that was decided on, for ever.
     pub committed_text: Option<String>,
+    /// The messages of the side chat that its text points to; the last word on them is spoken when it is decided on.
+    pub pointers: Vec<Pointer>,
     /// What of the side chat it is made from.
     pub basis: Basis,
     /// The calls of a model it took.
     pub calls: Vec<ModelCall>,
     /// The revision that was current when this one was decided on.
     pub supersedes: Option<u64>,
-    /// Where it stands in the parent's log.
+    /// Where it stands in the parent's log, if that is known.
     pub delivered: Option<Place>,
+    /// The session in whose log it stands: the parent of that time.
+    pub delivered_to: Option<JsString>,
     /// Why it failed, or has to wait.
     pub reason: Option<String>,
     /// When it was begun, in milliseconds since the epoch.
@@ -101,8 +151,8 @@ pub struct Basis {
     pub through_seq: Option<u64>,
     /// The last message that was seen. It keeps its id when dsh migrates the log and its seqs change.
     pub through_message: Option<JsString>,
-    /// The format generation in which the seq counts.
-    pub format: u64,
+    /// The format generation in which the seq counts, if it is known.
+    pub format: Option<u64>,
 }
 
 /// A place in a log.
@@ -152,8 +202,13 @@ impl Fold {
         self.committed_text.as_deref().or(self.prepared_text.as_deref())
     }
 
-    /// Whether it stands in the parent's log or is on its way there.
-    pub fn is_decided(&self) -> bool {
-        matches!(self.state, State::Pending | State::Committed)
+    /// Whether it stands in the parent's log or is on its way there, and was not taken back.
+    pub fn counts(&self) -> bool {
+        matches!(self.state, State::Pending | State::Committed) && self.standing != Some(Standing::Withdrawn)
+    }
+
+    /// Whether it stands in the parent's log and was not taken back.
+    pub fn is_in_force(&self) -> bool {
+        self.state == State::Committed && self.standing != Some(Standing::Withdrawn)
     }
 }

@@ -10,9 +10,11 @@ mod cites;
 mod column;
 mod folds;
 mod provenance;
+mod relinks;
 mod schema;
+mod withdrawals;
 
-pub use folds::NewFold;
+pub use folds::{Decision, NewFold};
 
 use crate::error::{Code, Failure};
 use crate::stores::sqlite::sibling;
@@ -136,6 +138,16 @@ impl Ledger {
                 .hint("any command that writes brings it up to date, for example `dshkit sidechat deliver`"));
         }
         Ok(Some(self))
+    }
+
+    /// Goes through the whole database.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn check(&self) -> Result<(), Failure> {
+        let said: String =
+            self.query(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        if said == "ok" { Ok(()) } else { Err(failed(&self.path, &said)) }
     }
 
     fn unsupported(&self, message: &str) -> Failure {

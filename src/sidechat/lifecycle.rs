@@ -53,6 +53,18 @@ pub fn change(
     chat_of(&ledger, child)
 }
 
+/// Lets ordinary lists of sessions leave a side chat out, or not any more (seed §7.6). It changes nothing else.
+///
+/// # Errors
+/// There is no such side chat, or the ledger cannot be written.
+pub fn hide(home: &Path, child: &JsString, is_hidden: bool, now: i64, steps: &mut dyn Steps) -> Result<Chat, Failure> {
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    if chat_of(&ledger, child)?.is_hidden != is_hidden {
+        ledger.set_hidden(child, is_hidden, now, steps)?;
+    }
+    chat_of(&ledger, child)
+}
+
 /// The status a change would lead to.
 ///
 /// # Errors

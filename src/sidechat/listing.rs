@@ -3,9 +3,11 @@
 use super::chat::{Chat, Identity};
 use super::citation::Cite;
 use super::fold::{Fold, Standing, State};
-use super::ledger::Ledger;
+use super::known::Known;
 use super::reading::{Reading, Reply};
-use super::relation::{Presence, Sessions, chat_of};
+use super::relation::{Presence, Sessions};
+use super::relink::Relink;
+use super::withdrawal::Withdrawal;
 use crate::error::Failure;
 use crate::model::js_string::JsString;
 use crate::projections::token_usage::Route;
@@ -19,6 +21,10 @@ pub struct Listed {
     pub folds: Vec<Fold>,
     /// Its cites, oldest first.
     pub cites: Vec<Cite>,
+    /// The withdrawals of its folds, oldest first.
+    pub withdrawals: Vec<Withdrawal>,
+    /// The times it got another parent, oldest first.
+    pub relinks: Vec<Relink>,
     /// How its parent is.
     pub parent: Seen,
     /// How its own session is.
@@ -85,10 +91,11 @@ impl Listed {
         self.folds.iter().filter(|fold| fold.state == State::Committed).count()
     }
 
-    /// How many folds and cites are pending.
+    /// How many folds, cites and withdrawals are pending.
     pub fn pending(&self) -> usize {
         self.folds.iter().filter(|fold| fold.state == State::Pending).count()
             + self.cites.iter().filter(|cite| cite.state == State::Pending).count()
+            + self.withdrawals.iter().filter(|withdrawal| withdrawal.state == State::Pending).count()
     }
 
     /// When something last happened, in milliseconds since the epoch.
@@ -108,18 +115,18 @@ impl Listed {
 ///
 /// # Errors
 /// It is none, or the ledger cannot be read. What is wrong with its sessions is part of the answer.
-pub fn one(ledger: &Ledger, sessions: &Sessions<'_>, child: &JsString) -> Result<Listed, Failure> {
-    look(ledger, sessions, chat_of(ledger, child)?)
+pub fn one(known: &Known, sessions: &Sessions<'_>, child: &JsString) -> Result<Listed, Failure> {
+    look(known, sessions, known.required(child)?)
 }
 
 /// The side chats of a parent, the one in which something happened last first.
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub fn of_parent(ledger: &Ledger, sessions: &Sessions<'_>, parent: &JsString) -> Result<Vec<Listed>, Failure> {
+pub fn of_parent(known: &Known, sessions: &Sessions<'_>, parent: &JsString) -> Result<Vec<Listed>, Failure> {
     let mut listed = Vec::new();
-    for chat in ledger.chats()?.into_iter().filter(|chat| chat.parent.id == *parent) {
-        listed.push(look(ledger, sessions, chat)?);
+    for chat in known.chats()?.into_iter().filter(|chat| chat.parent.id == *parent) {
+        listed.push(look(known, sessions, chat)?);
     }
     listed.sort_by_key(|listed| std::cmp::Reverse(listed.last_activity_at()));
     Ok(listed)
@@ -131,23 +138,25 @@ pub fn of_parent(ledger: &Ledger, sessions: &Sessions<'_>, parent: &JsString) ->
 /// # Errors
 /// The ledger cannot be read.
 pub fn catalog(
-    ledger: &Ledger,
+    known: &Known,
     sessions: &Sessions<'_>,
     cwd: Option<&JsString>,
     first: Option<&JsString>,
 ) -> Result<Vec<Listed>, Failure> {
     let is_there = |identity: &Identity| cwd.is_none_or(|cwd| identity.cwd.as_ref() == Some(cwd));
     let mut listed = Vec::new();
-    for chat in ledger.chats()?.into_iter().filter(|chat| is_there(&chat.parent.identity)) {
-        listed.push(look(ledger, sessions, chat)?);
+    for chat in known.chats()?.into_iter().filter(|chat| is_there(&chat.parent.identity)) {
+        listed.push(look(known, sessions, chat)?);
     }
     listed.sort_by_key(|listed| (first != Some(&listed.chat.parent.id), std::cmp::Reverse(listed.last_activity_at())));
     Ok(listed)
 }
 
-fn look(ledger: &Ledger, sessions: &Sessions<'_>, chat: Chat) -> Result<Listed, Failure> {
-    let folds = ledger.folds(&chat.child.id)?;
-    let cites = ledger.cites(&chat.child.id)?;
+/// Looks at a side chat that is known.
+pub(super) fn look(known: &Known, sessions: &Sessions<'_>, chat: Chat) -> Result<Listed, Failure> {
+    let child = &chat.child.id;
+    let (folds, cites) = (known.folds(child)?, known.cites(child)?);
+    let (withdrawals, relinks) = (known.withdrawals(child)?, known.relinks(child)?);
     let presence = sessions.presence(&chat.child);
     let (log, path) = match &presence {
         Presence::Here(record) => {
@@ -167,10 +176,10 @@ fn look(ledger: &Ledger, sessions: &Sessions<'_>, chat: Chat) -> Result<Listed, 
         }
     };
     let parent = seen(&sessions.presence(&chat.parent));
-    Ok(Listed { folds, cites, parent, child: seen(&presence), log, path, chat })
+    Ok(Listed { folds, cites, withdrawals, relinks, parent, child: seen(&presence), log, path, chat })
 }
 
-fn seen(presence: &Presence<'_>) -> Seen {
+pub(super) fn seen(presence: &Presence<'_>) -> Seen {
     match presence {
         Presence::Here(_) => Seen::Here,
         Presence::Gone => Seen::Gone,

@@ -1,10 +1,11 @@
 //! Preparing folds: the next revision of a side chat, from a text or by a model (seed §6.6, §6.8).
 
 use super::chat::{Chat, ModelCall};
-use super::fold::{Basis, Fold, Review, State};
+use super::fold::{Basis, Fold, FoldMode, Review, State};
 use super::id::Id;
 use super::language::Language;
 use super::ledger::{Ledger, NewFold};
+use super::pointer::{self, Pointer};
 use super::reading::Reading;
 use super::relation::{Sessions, chat_of, require_not_abandoned};
 use super::request::{self, Ask, Request};
@@ -23,6 +24,10 @@ pub struct Foldable {
     pub chat: Chat,
     /// What was said in it.
     pub reading: Reading,
+    /// What the fold is to stand for.
+    pub mode: FoldMode,
+    /// The text of the revision it builds on.
+    base_text: Option<String>,
 }
 
 /// A fold, and whether it was there before.
@@ -34,30 +39,103 @@ pub struct Prepared {
     pub is_old: bool,
     /// Why the text of a model was not written again although it should have been.
     pub rewrite_failure: Option<String>,
+    /// What is wrong with what the text points to; then it cannot be committed as it is.
+    pub pointer_failure: Option<Failure>,
 }
 
 /// Reads a side chat that is to be folded.
 ///
 /// # Errors
-/// It is none, was given up, or it or its parent is gone or cannot be read.
-pub fn foldable(ledger: &Ledger, sessions: &Sessions<'_>, child: &JsString) -> Result<Foldable, Failure> {
+/// It is none, was given up, or it or its parent is gone or cannot be read; the revision to build on is none.
+pub fn foldable(
+    ledger: &Ledger,
+    sessions: &Sessions<'_>,
+    child: &JsString,
+    mode: FoldMode,
+) -> Result<Foldable, Failure> {
     let chat = chat_of(ledger, child)?;
     require_not_abandoned(&chat)?;
     let (_, session) = sessions.pair(&chat)?;
-    Ok(Foldable { reading: Reading::of(sessions.corpus, session)?, chat })
+    let base_text = require_base(mode, &ledger.folds(child)?)?;
+    Ok(Foldable { reading: Reading::of(sessions.corpus, session)?, chat, mode, base_text })
+}
+
+/// The text of the revision that a fold builds on; `None` for one that stands for the whole.
+///
+/// # Errors
+/// There is no such revision, it is not committed, or it was taken back.
+pub fn require_base(mode: FoldMode, folds: &[Fold]) -> Result<Option<String>, Failure> {
+    let Some(base) = mode.base() else { return Ok(None) };
+    let invalid = |why: &str| {
+        Err(Failure::new(Code::FoldBaseInvalid, format!("revision {base} {why}"))
+            .hint("build on a committed revision, or make a full fold"))
+    };
+    match folds.iter().find(|fold| fold.revision == base) {
+        Some(fold) if fold.is_in_force() => Ok(fold.committed_text.clone()),
+        Some(fold) if fold.state == State::Committed => invalid("was withdrawn"),
+        Some(fold) => invalid(&format!("is {}, not committed", fold.state.name())),
+        None => invalid("is none of this side chat"),
+    }
 }
 
 impl Foldable {
     /// What a model is asked for a fold.
     pub fn request(&self, language: Language) -> Request {
-        request::fold(&self.reading, &self.chat.title, language)
+        let base = self.mode.base().zip(self.base_text.as_deref());
+        request::fold(&self.reading, &self.chat, base, language)
+    }
+
+    /// What the text of a fold points to.
+    ///
+    /// # Errors
+    /// It points to something else than messages of this side chat, or to too many.
+    pub fn pointers(&self, text: &str) -> Result<Vec<Pointer>, Failure> {
+        pointer::pointers(text, &self.chat.child.id, &self.reading)
+    }
+
+    /// What can be said of a fold of this text: what it points to, or why that will not do.
+    fn examined(&self, text: &str) -> (Vec<Pointer>, Option<Failure>) {
+        match self.pointers(text) {
+            Ok(pointers) => (pointers, None),
+            Err(failure) => (Vec::new(), Some(failure)),
+        }
+    }
+
+    fn prepared(&self, fold: Fold, is_old: bool, rewrite_failure: Option<String>) -> Prepared {
+        let pointer_failure = fold.prepared_text.as_deref().and_then(|text| self.examined(text).1);
+        let pointer_failure = pointer_failure.filter(|_| fold.committed_text.is_none());
+        Prepared { fold, is_old, rewrite_failure, pointer_failure }
+    }
+
+    /// A fold that was there before.
+    fn old(&self, fold: Fold) -> Prepared {
+        self.prepared(fold, true, None)
+    }
+
+    /// A fold that was there before, if it is of the mode that is wanted.
+    ///
+    /// # Errors
+    /// It is of another.
+    pub fn same(&self, fold: Fold) -> Result<Prepared, Failure> {
+        self.require_same_mode(&fold)?;
+        Ok(self.old(fold))
+    }
+
+    /// Refuses a fold that was begun for something else under the same id.
+    fn require_same_mode(&self, fold: &Fold) -> Result<(), Failure> {
+        if fold.mode == self.mode {
+            return Ok(());
+        }
+        let base = fold.mode.base().map(|base| format!(" since revision {base}")).unwrap_or_default();
+        let message = format!("the fold {} is a fold of the mode {}{base}", fold.id, fold.mode.name());
+        Err(Failure::new(Code::IdCollision, message).hint("leave the id out for a new revision"))
     }
 
     fn basis(&self) -> Basis {
         Basis {
             through_seq: self.reading.status.last_seq,
             through_message: self.reading.last_message.clone(),
-            format: self.reading.format,
+            format: Some(self.reading.format),
         }
     }
 }
@@ -109,19 +187,23 @@ pub fn from_text(
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     let child = &foldable.chat.child.id;
     if let Some(fold) = existing(&ledger, id, child)? {
+        foldable.require_same_mode(&fold)?;
         if fold.prepared_text.as_deref().is_some_and(|prepared| prepared != text) {
             let message = format!("the fold {id} was prepared with another text");
             return Err(Failure::new(Code::IdCollision, message)
                 .hint("change it with --edit, commit it with --text, or leave the id out for a new revision"));
         }
         if fold.prepared_text.is_some() {
-            return Ok(Prepared { fold, is_old: true, rewrite_failure: None });
+            return Ok(foldable.old(fold));
         }
         return Err(without_text(&fold));
     }
-    let new = NewFold { id: id.clone(), child: child.clone(), text: Some(text.to_owned()), basis: foldable.basis() };
+    let (pointers, _) = foldable.examined(text);
+    let text = Some(text.to_owned());
+    let (mode, basis) = (foldable.mode, foldable.basis());
+    let new = NewFold { id: id.clone(), child: child.clone(), text, pointers, mode, basis };
     ledger.reserve_fold(&new, now, steps)?;
-    Ok(Prepared { fold: required(&ledger, id)?, is_old: false, rewrite_failure: None })
+    Ok(foldable.prepared(required(&ledger, id)?, false, None))
 }
 
 /// Has a model write the next revision, and write it again, once, if it is not as it must be. Nobody is kept
@@ -141,15 +223,15 @@ pub fn by_model(
     steps: &mut dyn Steps,
 ) -> Result<Prepared, Failure> {
     if let Some(fold) = begin(home, foldable, id, now, steps)? {
-        return Ok(Prepared { fold, is_old: true, rewrite_failure: None });
+        return Ok(foldable.old(fold));
     }
     let mut calls = Vec::new();
     let written = write(foldable, language, ask, &mut calls);
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     match written {
         Ok((text, rewrite_failure)) => {
-            ledger.prepare_fold(id, &text, &calls, now, steps)?;
-            Ok(Prepared { fold: required(&ledger, id)?, is_old: false, rewrite_failure })
+            ledger.prepare_fold(id, &text, &foldable.examined(&text).0, &calls, now, steps)?;
+            Ok(foldable.prepared(required(&ledger, id)?, false, rewrite_failure))
         }
         Err(failure) => {
             ledger.fail_fold(id, &failure.message, &calls, now, steps)?;
@@ -162,12 +244,15 @@ pub fn by_model(
 fn begin(home: &Path, foldable: &Foldable, id: &Id, now: i64, steps: &mut dyn Steps) -> Result<Option<Fold>, Failure> {
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     let child = &foldable.chat.child.id;
-    match existing(&ledger, id, child)? {
+    let old = existing(&ledger, id, child)?;
+    old.as_ref().map_or(Ok(()), |old| foldable.require_same_mode(old))?;
+    match old {
         Some(fold) if fold.prepared_text.is_some() => return Ok(Some(fold)),
         Some(fold) if fold.state == State::Generating => return Err(without_text(&fold)),
         Some(fold) => ledger.restart_fold(&fold.id, &foldable.basis(), now, steps)?,
         None => {
-            let new = NewFold { id: id.clone(), child: child.clone(), text: None, basis: foldable.basis() };
+            let (mode, basis) = (foldable.mode, foldable.basis());
+            let new = NewFold { id: id.clone(), child: child.clone(), text: None, pointers: Vec::new(), mode, basis };
             ledger.reserve_fold(&new, now, steps)?;
         }
     }
@@ -185,7 +270,8 @@ fn write(
     let first = ask(&request)?;
     calls.push(first.call);
     let review = Review::of(&first.text);
-    if review.is_good() {
+    // A pointer that leads nowhere is for a person to put right: no second call is spent on it.
+    if review.is_good() || foldable.pointers(&first.text).is_err() {
         return Ok((first.text, None));
     }
     match ask(&request::rewrite(&request, &first.text, &review, language)) {
@@ -202,12 +288,19 @@ fn write(
 ///
 /// # Errors
 /// It was decided on, or there is none to change.
-pub fn edit(home: &Path, id: &Id, text: &str, now: i64, steps: &mut dyn Steps) -> Result<Fold, Failure> {
+pub fn edit(
+    home: &Path,
+    foldable: &Foldable,
+    id: &Id,
+    text: &str,
+    now: i64,
+    steps: &mut dyn Steps,
+) -> Result<Prepared, Failure> {
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     let fold = required(&ledger, id)?;
     require_editable(&fold)?;
-    ledger.prepare_fold(id, text, &fold.calls, now, steps)?;
-    required(&ledger, id)
+    ledger.prepare_fold(id, text, &foldable.examined(text).0, &fold.calls, now, steps)?;
+    Ok(foldable.prepared(required(&ledger, id)?, false, None))
 }
 
 /// Refuses to change what was decided on, or is being written.

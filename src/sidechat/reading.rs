@@ -140,6 +140,11 @@ impl Reading {
         self.said.iter().rev().find(|said| said.message_id == *message_id)
     }
 
+    /// What the person and the model said, whether the model still sees it or not.
+    pub fn direct(&self) -> impl DoubleEndedIterator<Item = &Said> {
+        self.said.iter().filter(|said| matches!(said.speaker, Speaker::Person | Speaker::Model { .. }))
+    }
+
     /// What the model said, whether it still sees it or not.
     pub fn replies(&self) -> impl Iterator<Item = Reply> {
         let replies = self.said.iter().filter(|said| matches!(said.speaker, Speaker::Model { .. }));

@@ -1,6 +1,7 @@
 //! Whether a side chat and its parent are still what they were (sidechat.md §3.1).
 
 use super::chat::{Chat, SessionRef, Status};
+use super::citation::Cite;
 use super::ledger::Ledger;
 use crate::corpus::{Catalog, Corpus, Record, Selector};
 use crate::error::{Code, Failure};
@@ -69,6 +70,25 @@ impl<'c> Sessions<'c> {
         }
     }
 
+    /// The session a cite is for, when it is not the parent: one of the same working directory that is still
+    /// what it was.
+    ///
+    /// # Errors
+    /// It is gone, replaced, unreadable, another agent's, the side chat itself, or of another or no working
+    /// directory.
+    pub fn outside_target(&self, chat: &Chat, target: &SessionRef) -> Result<&'c Record, Failure> {
+        let record = self.required(target, "session")?;
+        if record.stored.header.is_subagent {
+            let message = "an agent of another session gets no quotations";
+            return Err(Failure::new(Code::RelationInvalid, message));
+        }
+        if target.id == chat.child.id {
+            return Err(Failure::new(Code::RelationInvalid, "a side chat is not quoted in itself"));
+        }
+        require_one_workspace(&chat.child, target)?;
+        Ok(record)
+    }
+
     /// The parent and the session of a side chat that something is to be done for.
     ///
     /// # Errors
@@ -86,6 +106,34 @@ impl<'c> Sessions<'c> {
         }
         Ok((parent, child))
     }
+}
+
+/// The session that a cite is for.
+///
+/// # Errors
+/// It is not, or no longer, what it must be; as [`Sessions::pair`].
+pub fn cite_target<'c>(sessions: &Sessions<'c>, chat: &Chat, cite: &Cite) -> Result<&'c Record, Failure> {
+    let (parent, _) = sessions.pair(chat)?;
+    match &cite.target {
+        Some(target) if *target != chat.parent => sessions.outside_target(chat, target),
+        _ => Ok(parent),
+    }
+}
+
+/// Refuses two sessions that are not known to be of one working directory.
+///
+/// # Errors
+/// One has none, or they differ.
+pub fn require_one_workspace(child: &SessionRef, other: &SessionRef) -> Result<(), Failure> {
+    let (Some(here), Some(there)) = (&child.identity.cwd, &other.identity.cwd) else {
+        let message = "the working directory of the side chat or of the other session is not known";
+        return Err(Failure::new(Code::WorkspaceUnknown, message).hint("both must belong to the same directory"));
+    };
+    if here == there {
+        return Ok(());
+    }
+    let message = format!("the side chat belongs to {here:?}, the other session to {there:?}");
+    Err(Failure::new(Code::WorkspaceDenied, message).hint("both must belong to the same directory"))
 }
 
 /// The side chat that is this session.

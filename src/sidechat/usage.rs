@@ -2,9 +2,9 @@
 
 use super::chat::{Chat, ModelCall};
 use super::fold::State;
-use super::ledger::Ledger;
+use super::known::Known;
 use super::reading::Reading;
-use super::relation::{Presence, Sessions, chat_of};
+use super::relation::{Presence, Sessions};
 use crate::error::Failure;
 use crate::model::js_string::JsString;
 use crate::projections::turn_usage::{ExactTokens, SessionUsage};
@@ -20,7 +20,7 @@ pub struct Report {
     pub parent_delta: Option<ExactTokens>,
     /// The calls that made folds: their revision, and the calls.
     pub folds: Vec<(u64, Vec<ModelCall>)>,
-    /// How many messages were brought to the parent, none of which took a call.
+    /// How many messages were brought to the parent or elsewhere, none of which took a call.
     pub deliveries: u64,
 }
 
@@ -28,8 +28,8 @@ pub struct Report {
 ///
 /// # Errors
 /// It is none, or its log or the ledger cannot be read.
-pub fn report(ledger: &Ledger, sessions: &Sessions<'_>, child: &JsString) -> Result<Report, Failure> {
-    let chat = chat_of(ledger, child)?;
+pub fn report(known: &Known, sessions: &Sessions<'_>, child: &JsString) -> Result<Report, Failure> {
+    let chat = known.required(child)?;
     let used = |presence: Presence<'_>| match presence {
         Presence::Here(record) => Reading::of_surface(sessions.corpus, record).map(|reading| Some(reading.usage)),
         Presence::Gone | Presence::Replaced(_) => Ok(None),
@@ -38,12 +38,13 @@ pub fn report(ledger: &Ledger, sessions: &Sessions<'_>, child: &JsString) -> Res
     let child_usage = used(sessions.presence(&chat.child))?;
     // A parent that cannot be read makes its part of the report unavailable, and no other.
     let parent_usage = used(sessions.presence(&chat.parent)).unwrap_or_default();
-    let folds = ledger.folds(child)?;
-    let cites = ledger.cites(child)?;
-    let delivered = folds.iter().filter(|fold| fold.state == State::Committed).count()
-        + cites.iter().filter(|cite| cite.state == State::Committed).count();
+    let folds = known.folds(child)?;
+    let (cites, withdrawals) = (known.cites(child)?, known.withdrawals(child)?);
+    let states = folds.iter().map(|fold| fold.state).chain(cites.iter().map(|cite| cite.state));
+    let states = states.chain(withdrawals.iter().map(|withdrawal| withdrawal.state));
+    let delivered = states.filter(|state| *state == State::Committed).count();
     Ok(Report {
-        parent_delta: parent_usage.and_then(|now| delta(&chat.parent_baseline, &now)),
+        parent_delta: chat.parent_baseline.as_ref().zip(parent_usage).and_then(|(before, now)| delta(before, &now)),
         child: child_usage,
         folds: folds
             .into_iter()

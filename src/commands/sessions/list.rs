@@ -3,13 +3,17 @@
 use crate::commands::Context;
 use crate::commands::session_filter::SessionFilterArgs;
 use crate::corpus::{Corpus, Directories, Record};
+use crate::error::Failure;
 use crate::model::js_string::JsString;
 use crate::model::problem::{Problem, ProblemKind};
 use crate::output::documents::list::{Field, ListDocument, Listed, Long};
 use crate::projections::listing::{self, Facts};
+use crate::sidechat::chat::SessionRef;
+use crate::sidechat::ledger::Ledger;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 /// The arguments.
 #[derive(Debug, Args)]
@@ -26,6 +30,9 @@ pub struct ListArgs {
     /// At most so many
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    /// Without the side chats that `sidechat hide` hides; needs a DSH home
+    #[arg(long)]
+    hide_sidechats: bool,
     /// Also title, turns, tokens, last prompt, end and health, which every log must be read for
     #[arg(short, long)]
     long: bool,
@@ -59,10 +66,13 @@ enum Sort {
 pub(super) fn run(args: &ListArgs, context: &mut Context) -> anyhow::Result<u8> {
     let filter = args.sessions.resolve(args.filter.as_deref(), context)?;
     let (corpus, catalog) = context.catalog()?;
+    let hidden = if args.hide_sidechats { hidden(context)? } else { HashSet::new() };
+    let is_wanted =
+        |record: &&Record| filter.admits(record) && !hidden.contains(&SessionRef::of(&record.stored.header));
     let limit = args.limit.unwrap_or(usize::MAX);
     // Another order than that of the catalog is known only when all are read.
     let read_at_most = if args.sort == Sort::Created { limit } else { usize::MAX };
-    let chosen = catalog.records.iter().filter(|record| filter.admits(record)).take(read_at_most);
+    let chosen = catalog.records.iter().filter(is_wanted).take(read_at_most);
     let mut directories = Directories::default();
     let mut listed: Vec<Listed<'_>> =
         chosen.map(|record| Listed { record, cwd_exists: directories.exists(record), long: None }).collect();
@@ -96,6 +106,21 @@ pub(super) fn run(args: &ListArgs, context: &mut Context) -> anyhow::Result<u8> 
     let members = (!args.fields.is_empty()).then_some(&args.fields[..]);
     context.output.document(&ListDocument::new(&listed, &problems, args.long, &fields, members))?;
     Ok(context.status_with_problems(!problems.is_empty()))
+}
+
+/// The side chats the user has hidden. A ledger that cannot be read hides nothing.
+fn hidden(context: &mut Context) -> Result<HashSet<SessionRef>, Failure> {
+    let chats = Ledger::open_existing(&context.dsh_home()?).and_then(|ledger| match ledger {
+        Some(ledger) => ledger.chats(),
+        None => Ok(Vec::new()),
+    });
+    match chats {
+        Ok(chats) => Ok(chats.into_iter().filter(|chat| chat.is_hidden).map(|chat| chat.child).collect()),
+        Err(failure) => {
+            context.output.warn(&format!("no side chat is left out: {failure}"));
+            Ok(HashSet::new())
+        }
+    }
 }
 
 /// Reads what the logs of all listed sessions tell. One that cannot be read says so in its own row and

@@ -27,12 +27,10 @@ pub(super) fn run(args: &CatalogArgs, context: &mut Context) -> anyhow::Result<u
         cwd => cwd.map(|cwd| JsString::from(cwd.to_owned())),
     };
     let first = place.session_if(args.parent.as_ref())?.map(|record| record.id().clone());
-    let listed = match place.ledger()? {
-        Some(ledger) => catalog(&ledger, &place.sessions(), cwd.as_ref(), first.as_ref())?,
-        None => Vec::new(),
-    };
-    context.output.document(&CatalogDocument::new(&listed))?;
-    Ok(0)
+    let known = place.known(context)?;
+    let listed = catalog(&known, &place.sessions(), cwd.as_ref(), first.as_ref())?;
+    context.output.document(&CatalogDocument::new(&listed, &known.plugin))?;
+    Ok(context.status_with_problems(!known.plugin.problems.is_empty()))
 }
 
 fn current_dir() -> Result<JsString, Failure> {

@@ -1,4 +1,4 @@
-//! `sidechat cite`: a reply or a conclusion, quoted in the parent.
+//! `sidechat cite`: a reply or a conclusion, quoted in the parent, or where the user wants it.
 
 use super::delivery_args::{DeliveryArgs, delay_of};
 use super::place::{OneChat, Place};
@@ -29,8 +29,15 @@ pub struct CiteArgs {
     #[arg(long, value_name = "UUID")]
     id: Option<String>,
     /// Only if this session is the parent
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", conflicts_with = "into")]
     parent: Option<String>,
+    /// Quote it in this session, which is not the parent; only with --cross-parent
+    #[arg(long, value_name = "SESSION")]
+    into: Option<String>,
+    /// I want it in a session that is not the parent. It must be of the same directory, and the side chat named by
+    /// its whole id
+    #[arg(long)]
+    cross_parent: bool,
     /// Show what would be written, and change nothing
     #[arg(long)]
     dry_run: bool,
@@ -50,7 +57,17 @@ pub(super) fn run(args: &CiteArgs, context: &mut Context) -> anyhow::Result<u8> 
     };
     let place = Place::of(context)?;
     let (ledger, child) = place.chat(&args.chat)?;
-    let wanted = Wanted { child: &child, subject: &subject, caller: place.session_if(args.parent.as_ref())? };
+    if args.cross_parent && !args.chat.names_explicitly(&child)? {
+        let message = "with --cross-parent the side chat is named by its whole id, or by what stands for that";
+        return Err(Failure::new(Code::Usage, message).hint(format!("it is {}", child.to_string_lossy())).into());
+    }
+    let wanted = Wanted {
+        child: &child,
+        subject: &subject,
+        caller: place.session_if(args.parent.as_ref())?,
+        into: place.session_if(args.into.as_ref())?,
+        is_cross_parent: args.cross_parent,
+    };
     if args.dry_run {
         let cited = examine(&ledger, &place.sessions(), &id, &wanted, &args.delivery.terms(context))?;
         context.output.document(&CiteDocument::trial(&cited))?;

@@ -51,7 +51,7 @@ pub(super) fn run(args: &DeliverArgs, context: &mut Context) -> anyhow::Result<u
     done.extend(waiting);
     context.output.document(&DeliverDocument::of(&done))?;
     let mut failures = done.iter().filter_map(|done| match done {
-        Done::Fold(_, Err(failure)) | Done::Cite(_, Err(failure)) => Some(failure),
+        Done::Fold(_, Err(failure)) | Done::Cite(_, Err(failure)) | Done::Withdrawal(_, Err(failure)) => Some(failure),
         _ => None,
     });
     // What is for a parent that is gone waits for its return, and is not in the way of the rest.
@@ -69,7 +69,9 @@ pub(super) fn run(args: &DeliverArgs, context: &mut Context) -> anyhow::Result<u
 
 fn delivered(done: &Done) -> Option<&Delivered> {
     match done {
-        Done::Fold(_, Ok(delivered)) | Done::Cite(_, Ok(delivered)) => Some(delivered),
-        Done::Fold(..) | Done::Cite(..) | Done::Unfinished(_) => None,
+        Done::Fold(_, Ok(delivered)) | Done::Cite(_, Ok(delivered)) | Done::Withdrawal(_, Ok(delivered)) => {
+            Some(delivered)
+        }
+        Done::Fold(..) | Done::Cite(..) | Done::Withdrawal(..) | Done::Unfinished(_) => None,
     }
 }

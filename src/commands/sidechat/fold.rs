@@ -11,7 +11,7 @@ use crate::error::{Code, Failure};
 use crate::output::documents::sidechat::fold::FoldDocument;
 use crate::output::documents::sidechat::prompt::PromptDocument;
 use crate::sidechat::commit::require_good;
-use crate::sidechat::fold::{Fold, Review};
+use crate::sidechat::fold::{Fold, FoldMode, Review};
 use crate::sidechat::id::Id;
 use crate::sidechat::language::Language;
 use crate::sidechat::prepare::{self, Foldable, Prepared, checked_text};
@@ -30,6 +30,12 @@ pub struct FoldArgs {
     /// Edit the text in $VISUAL or $EDITOR; alone, that of the fold of --fold-id, or an empty form
     #[arg(long, conflicts_with = "prompt")]
     edit: bool,
+    /// What the fold stands for
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    mode: ModeArg,
+    /// With --mode incremental: the committed revision it builds on
+    #[arg(long, value_name = "REVISION")]
+    base: Option<u64>,
     /// The fold's id, a UUID; one that was used before gives the same fold again [default: a new one]
     #[arg(long, value_name = "UUID")]
     fold_id: Option<String>,
@@ -54,6 +60,16 @@ pub struct FoldArgs {
     model: Option<String>,
 }
 
+/// What a fold stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum ModeArg {
+    /// The whole; it takes the place of every earlier one
+    #[default]
+    Full,
+    /// What is new or has changed since --base
+    Incremental,
+}
+
 /// Where the text comes from.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
@@ -74,7 +90,8 @@ pub(super) fn run(args: &FoldArgs, context: &mut Context) -> anyhow::Result<u8> 
     let (ledger, child) = place.chat(&args.chat)?;
     let language = Language::from(args.lang);
     let given = args.fold_id.as_deref().map(Id::parse).transpose()?;
-    let foldable = prepare::foldable(&ledger, &place.sessions(), &child)?;
+    let mode = mode(args)?;
+    let foldable = prepare::foldable(&ledger, &place.sessions(), &child, mode)?;
     if args.source.prompt {
         return print_request(context, &foldable.request(language));
     }
@@ -95,7 +112,7 @@ pub(super) fn run(args: &FoldArgs, context: &mut Context) -> anyhow::Result<u8> 
         Some(file) => work.prepare(&work.edited_if_wanted(context, &from_file(file)?)?, context)?,
         None if args.source.generate => match old.filter(|old| old.prepared_text.is_some() && !args.edit) {
             // Nobody is asked for what is there, so nobody needs to be there to be asked.
-            Some(fold) => Prepared { fold, is_old: true, rewrite_failure: None },
+            Some(fold) => foldable.same(fold)?,
             None => work.by_model(context)?,
         },
         None if args.edit => match old {
@@ -106,6 +123,9 @@ pub(super) fn run(args: &FoldArgs, context: &mut Context) -> anyhow::Result<u8> 
     };
     if let Some(reason) = &prepared.rewrite_failure {
         context.output.warn(&format!("the text is not as it must be, and was not written again: {reason}"));
+    }
+    if let Some(failure) = prepared.pointer_failure.as_ref().filter(|_| !args.commit) {
+        context.output.warn(&format!("not yet to be committed: {failure}"));
     }
     if args.commit {
         let terms = CommitTerms { text: None, allow_stale: args.allow_stale, caller: None };
@@ -118,7 +138,7 @@ pub(super) fn run(args: &FoldArgs, context: &mut Context) -> anyhow::Result<u8> 
     if review.as_ref().is_some_and(|review| !review.fits()) {
         context.output.warn("not yet to be committed: the fold is longer than its budget");
     }
-    context.output.document(&FoldDocument::of(&prepared.fold, &foldable.chat, prepared.is_old))?;
+    context.output.document(&FoldDocument::of(&prepared, &foldable.chat))?;
     Ok(0)
 }
 
@@ -132,7 +152,7 @@ fn trial(args: &FoldArgs, context: &mut Context, foldable: &Foldable, language: 
         None => return Err(no_source().into()),
     };
     let text = checked_text(&text)?;
-    context.output.document(&FoldDocument::trial(&foldable.chat, text))?;
+    context.output.document(&FoldDocument::trial(foldable, text))?;
     Ok(0)
 }
 
@@ -141,6 +161,15 @@ fn print_request(context: &mut Context, request: &Request) -> anyhow::Result<u8>
     let format = context.output.filter_format();
     context.output.document_as(format, &PromptDocument::of(request))?;
     Ok(0)
+}
+
+fn mode(args: &FoldArgs) -> Result<FoldMode, Failure> {
+    match (args.mode, args.base) {
+        (ModeArg::Full, None) => Ok(FoldMode::Full),
+        (ModeArg::Incremental, Some(base)) => Ok(FoldMode::Incremental { base }),
+        (ModeArg::Full, Some(_)) => Err(Failure::new(Code::Usage, "--base goes with --mode incremental")),
+        (ModeArg::Incremental, None) => Err(Failure::new(Code::Usage, "--mode incremental needs --base REVISION")),
+    }
 }
 
 fn no_source() -> Failure {
@@ -167,6 +196,7 @@ impl Work<'_> {
         // Who wants it committed wants it whole or not at all.
         if self.args.commit {
             require_good(text)?;
+            self.foldable.pointers(text)?;
         }
         prepare::from_text(&self.place.home, self.foldable, self.id, text, context.env.now, &mut Unwatched)
     }
@@ -183,7 +213,7 @@ impl Work<'_> {
     fn edit(&self, context: &Context, old: &Fold) -> Result<Prepared, Failure> {
         prepare::require_editable(old)?;
         let text = edited(context, old.text().unwrap_or(&skeleton(self.language)))?;
-        let fold = prepare::edit(&self.place.home, &old.id, checked_text(&text)?, context.env.now, &mut Unwatched)?;
-        Ok(Prepared { fold, is_old: false, rewrite_failure: None })
+        let text = checked_text(&text)?;
+        prepare::edit(&self.place.home, self.foldable, &old.id, text, context.env.now, &mut Unwatched)
     }
 }

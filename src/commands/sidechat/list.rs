@@ -16,11 +16,9 @@ pub struct ListArgs {
 
 pub(super) fn run(args: &ListArgs, context: &mut Context) -> anyhow::Result<u8> {
     let place = Place::of(context)?;
-    let (ledger, parent) = place.parent(&args.parent)?;
-    let listed = match &ledger {
-        Some(ledger) => of_parent(ledger, &place.sessions(), &parent)?,
-        None => Vec::new(),
-    };
-    context.output.document(&ListDocument::new(&listed))?;
-    Ok(0)
+    let known = place.known(context)?;
+    let parent = place.parent(&known, &args.parent)?;
+    let listed = of_parent(&known, &place.sessions(), &parent)?;
+    context.output.document(&ListDocument::new(&listed, &known.plugin))?;
+    Ok(context.status_with_problems(!known.plugin.problems.is_empty()))
 }

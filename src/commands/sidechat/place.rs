@@ -4,7 +4,9 @@ use crate::commands::{Context, select};
 use crate::corpus::{Catalog, Corpus, Record, Selector};
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
+use crate::sidechat::known::{Known, owned_by_plugin};
 use crate::sidechat::ledger::{self, Ledger};
+use crate::sidechat::plugin_domain;
 use crate::sidechat::relation::{Sessions, not_a_side_chat};
 use clap::Args;
 use std::path::PathBuf;
@@ -15,6 +17,23 @@ pub(super) struct OneChat {
     /// The side chat
     #[arg(value_name = "SIDECHAT")]
     selector: String,
+}
+
+impl OneChat {
+    /// The side chat this text names.
+    pub(super) fn named(text: &str) -> OneChat {
+        OneChat { selector: text.to_owned() }
+    }
+
+    /// Whether it is named by its whole id, an identifier, a mention or a path, not by the beginning of its id or
+    /// as the latest.
+    pub(super) fn names_explicitly(&self, child: &JsString) -> Result<bool, Failure> {
+        Ok(match select::parse(&self.selector)? {
+            Selector::Id(text) => text == *child,
+            Selector::Exactly(_) | Selector::Path(_) => true,
+            Selector::Latest(_) => false,
+        })
+    }
 }
 
 /// A home, and the sessions in it at one moment.
@@ -62,16 +81,28 @@ impl Place {
         text.map(|text| self.session(text)).transpose()
     }
 
-    /// The parent a person means, with the ledger if there is one. A parent that is gone is known by its id.
-    pub(super) fn parent(&self, text: &str) -> Result<(Option<Ledger>, JsString), Failure> {
-        let selector = select::parse(text)?;
-        let ledger = self.ledger()?;
-        let known: Vec<JsString> = match &ledger {
-            Some(ledger) => ledger.chats()?.into_iter().map(|chat| chat.parent.id).collect(),
-            None => Vec::new(),
-        };
-        let id = self.known_or_listed(&selector, known)?;
-        Ok((ledger, id))
+    /// Every side chat that is known. What is wrong with the plugin's file is told.
+    pub(super) fn known(&self, context: &mut Context) -> Result<Known, Failure> {
+        let known = Known::in_home(&self.home)?;
+        for problem in &known.plugin.problems {
+            context.output.warn(&problem.sentence(&known.plugin.path));
+        }
+        Ok(known)
+    }
+
+    /// The parent a person means. One that is gone is known by its id.
+    pub(super) fn parent(&self, known: &Known, text: &str) -> Result<JsString, Failure> {
+        let ids = known.chats()?.into_iter().map(|chat| chat.parent.id).collect();
+        self.known_or_listed(&select::parse(text)?, ids)
+    }
+
+    /// The side chat a person means, with all that are known. It is looked at, and not changed.
+    pub(super) fn known_chat(&self, args: &OneChat, context: &mut Context) -> Result<(Known, JsString), Failure> {
+        let known = self.known(context)?;
+        let ids = known.chats()?.into_iter().map(|chat| chat.child.id).collect();
+        let id = self.known_or_listed(&select::parse(&args.selector)?, ids)?;
+        known.required(&id)?;
+        Ok((known, id))
     }
 
     /// The side chat a person means, with the ledger that has it. The side chat's own log need not be there.
@@ -85,6 +116,9 @@ impl Place {
         let id = self.known_or_listed(&selector, known.clone())?;
         match ledger {
             Some(ledger) if known.contains(&id) => Ok((ledger, id)),
+            _ if plugin_domain::read(&self.home).chats.iter().any(|known| known.chat.child.id == id) => {
+                Err(owned_by_plugin(&id))
+            }
             _ => Err(not_a_side_chat(&id)),
         }
     }

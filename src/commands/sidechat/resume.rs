@@ -15,8 +15,8 @@ pub struct ResumeArgs {
 
 pub(super) fn run(args: &ResumeArgs, context: &mut Context) -> anyhow::Result<u8> {
     let place = Place::of(context)?;
-    let (ledger, child) = place.chat(&args.chat)?;
-    let listed = one(&ledger, &place.sessions(), &child)?;
+    let (known, child) = place.known_chat(&args.chat, context)?;
+    let listed = one(&known, &place.sessions(), &child)?;
     // A side chat whose log is gone cannot be opened.
     if let Err(failure) = listed.log {
         return Err(failure.into());

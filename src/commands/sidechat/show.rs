@@ -15,8 +15,8 @@ pub struct ShowArgs {
 
 pub(super) fn run(args: &ShowArgs, context: &mut Context) -> anyhow::Result<u8> {
     let place = Place::of(context)?;
-    let (ledger, child) = place.chat(&args.chat)?;
-    let listed = one(&ledger, &place.sessions(), &child)?;
+    let (known, child) = place.known_chat(&args.chat, context)?;
+    let listed = one(&known, &place.sessions(), &child)?;
     context.output.document(&ShowDocument::new(&listed))?;
     Ok(0)
 }

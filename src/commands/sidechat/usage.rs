@@ -15,8 +15,8 @@ pub struct UsageArgs {
 
 pub(super) fn run(args: &UsageArgs, context: &mut Context) -> anyhow::Result<u8> {
     let place = Place::of(context)?;
-    let (ledger, child) = place.chat(&args.chat)?;
-    let report = report(&ledger, &place.sessions(), &child)?;
+    let (known, child) = place.known_chat(&args.chat, context)?;
+    let report = report(&known, &place.sessions(), &child)?;
     context.output.document(&UsageDocument::of(&report))?;
     Ok(0)
 }

@@ -4,19 +4,28 @@ mod calls;
 mod chat;
 mod cite_facts;
 mod delivery;
+mod domain_problem;
 mod fold_facts;
 
 pub mod cite;
+pub mod cites;
 pub mod commit;
+pub mod compare;
 pub mod create;
 pub mod deliver;
+pub mod doctor;
 pub mod fold;
+pub mod hide;
 pub mod list;
 pub mod prompt;
+pub mod read;
+pub mod relink;
 pub mod resume;
 pub mod show;
 pub mod status;
+pub mod tree;
 pub mod usage;
+pub mod withdraw;
 
 use crate::output::TextOut;
 use crate::output::terminal_text::visible;

@@ -5,14 +5,14 @@ use super::column::Js;
 use super::provenance::Json;
 use crate::error::Failure;
 use crate::model::js_string::JsString;
-use crate::sidechat::chat::{Chat, Identity, SessionRef, Status};
+use crate::sidechat::chat::{Chat, Identity, Origin, SessionRef, Status};
 use crate::stores::jsonl::LogState;
 use crate::stores::steps::Steps;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params};
 
 const SELECT: &str = "SELECT child, child_created_at, child_cwd, parent, parent_created_at, parent_cwd, question, \
     title, status, seed, permission, model, parent_baseline, last_revision, created_at, updated_at, log_bytes, \
-    log_sha256 FROM chats";
+    log_sha256, is_hidden, is_restored FROM chats";
 
 impl Ledger {
     /// Every side chat, oldest first.
@@ -45,34 +45,46 @@ impl Ledger {
     /// # Errors
     /// The database cannot be written. So with the next.
     pub fn begin_chat(&mut self, chat: &Chat, steps: &mut dyn Steps) -> Result<(), Failure> {
-        self.transaction(steps, "ledger-begin-chat", |transaction| {
-            let sql = "INSERT INTO chats (child, child_created_at, child_cwd, parent, parent_created_at, parent_cwd, \
-                question, title, is_published, status, seed, permission, model, parent_baseline, last_revision, \
-                created_at, updated_at) VALUES (:child, :child_created_at, :child_cwd, :parent, :parent_created_at, \
-                :parent_cwd, :question, :title, 0, :status, :seed, :permission, :model, :parent_baseline, \
-                :last_revision, :created_at, :updated_at)";
-            let cwd = |session: &SessionRef| session.identity.cwd.clone().map(Js);
-            transaction.execute(
-                sql,
-                named_params! {
-                    ":child": Js(chat.child.id.clone()),
-                    ":child_created_at": chat.child.identity.created_at as i64,
-                    ":child_cwd": cwd(&chat.child),
-                    ":parent": Js(chat.parent.id.clone()),
-                    ":parent_created_at": chat.parent.identity.created_at as i64,
-                    ":parent_cwd": cwd(&chat.parent),
-                    ":question": chat.question,
-                    ":title": chat.title,
-                    ":status": chat.status,
-                    ":seed": Json(&chat.seed),
-                    ":permission": Json(&chat.permission),
-                    ":model": Json(&chat.model),
-                    ":parent_baseline": Json(&chat.parent_baseline),
-                    ":last_revision": chat.last_revision as i64,
-                    ":created_at": chat.created_at,
-                    ":updated_at": chat.updated_at,
-                },
-            )?;
+        self.transaction(steps, "ledger-begin-chat", |transaction| insert(transaction, chat, false))
+    }
+
+    /// Puts down side chats that were found in logs. Gives how many are new; those that are known stay as they
+    /// are.
+    ///
+    /// # Errors
+    /// As [`Ledger::begin_chat`].
+    pub fn restore_chats(&mut self, chats: &[Chat], steps: &mut dyn Steps) -> Result<usize, Failure> {
+        self.transaction(steps, "ledger-restore-chats", |transaction| {
+            let mut restored = 0;
+            for chat in chats {
+                let known: i64 = transaction.query_row(
+                    "SELECT count(*) FROM chats WHERE child = ?",
+                    [Js(chat.child.id.clone())],
+                    |row| row.get(0),
+                )?;
+                if known == 0 {
+                    insert(transaction, chat, true)?;
+                    restored += 1;
+                }
+            }
+            Ok(restored)
+        })
+    }
+
+    /// Hides a side chat from ordinary lists of sessions, or shows it there again.
+    ///
+    /// # Errors
+    /// As [`Ledger::begin_chat`].
+    pub fn set_hidden(
+        &mut self,
+        child: &JsString,
+        is_hidden: bool,
+        now: i64,
+        steps: &mut dyn Steps,
+    ) -> Result<(), Failure> {
+        self.transaction(steps, "ledger-hide", |transaction| {
+            let sql = "UPDATE chats SET is_hidden = ?, updated_at = ? WHERE child = ?";
+            transaction.execute(sql, (is_hidden, now, Js(child.clone())))?;
             Ok(())
         })
     }
@@ -137,6 +149,38 @@ impl Ledger {
     }
 }
 
+fn insert(transaction: &Transaction<'_>, chat: &Chat, is_restored: bool) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO chats (child, child_created_at, child_cwd, parent, parent_created_at, parent_cwd, \
+        question, title, is_published, status, seed, permission, model, parent_baseline, last_revision, \
+        is_restored, created_at, updated_at) VALUES (:child, :child_created_at, :child_cwd, :parent, :parent_created_at, \
+        :parent_cwd, :question, :title, :is_restored, :status, :seed, :permission, :model, :parent_baseline, \
+        :last_revision, :is_restored, :created_at, :updated_at)";
+    let cwd = |session: &SessionRef| session.identity.cwd.clone().map(Js);
+    transaction.execute(
+        sql,
+        named_params! {
+            ":child": Js(chat.child.id.clone()),
+            ":child_created_at": chat.child.identity.created_at as i64,
+            ":child_cwd": cwd(&chat.child),
+            ":parent": Js(chat.parent.id.clone()),
+            ":parent_created_at": chat.parent.identity.created_at as i64,
+            ":parent_cwd": cwd(&chat.parent),
+            ":question": chat.question,
+            ":title": chat.title,
+            ":status": chat.status,
+            ":seed": Json(&chat.seed),
+            ":permission": Json(&chat.permission),
+            ":model": Json(&chat.model),
+            ":parent_baseline": chat.parent_baseline.as_ref().map(Json),
+            ":last_revision": chat.last_revision as i64,
+            ":is_restored": is_restored,
+            ":created_at": chat.created_at,
+            ":updated_at": chat.updated_at,
+        },
+    )?;
+    Ok(())
+}
+
 /// Takes note that something was done with a side chat.
 pub(super) fn touch(transaction: &Transaction<'_>, child: &JsString, now: i64) -> rusqlite::Result<()> {
     transaction.execute("UPDATE chats SET updated_at = ? WHERE child = ?", (now, Js(child.clone())))?;
@@ -156,6 +200,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Chat> {
     };
     let log_bytes: Option<i64> = row.get(16)?;
     let log_sha256: Option<String> = row.get(17)?;
+    let is_restored: bool = row.get(19)?;
     Ok(Chat {
         child: session(0)?,
         parent: session(3)?,
@@ -165,10 +210,12 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Chat> {
         seed: row.get::<_, Json<_>>(9)?.0,
         permission: row.get::<_, Json<_>>(10)?.0,
         model: row.get::<_, Json<_>>(11)?.0,
-        parent_baseline: row.get::<_, Json<_>>(12)?.0,
+        parent_baseline: row.get::<_, Option<Json<_>>>(12)?.map(|baseline| baseline.0),
         last_revision: row.get::<_, i64>(13)? as u64,
         created_at: row.get(14)?,
         updated_at: row.get(15)?,
         log: log_bytes.zip(log_sha256).map(|(bytes, sha256)| LogState { bytes: bytes as u64, sha256 }),
+        is_hidden: row.get(18)?,
+        origin: if is_restored { Origin::Restored } else { Origin::Ledger },
     })
 }

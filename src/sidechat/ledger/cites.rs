@@ -5,13 +5,14 @@ use super::chats::touch;
 use super::column::Js;
 use crate::error::Failure;
 use crate::model::js_string::JsString;
+use crate::sidechat::chat::{Identity, SessionRef};
 use crate::sidechat::citation::{Cite, Source};
 use crate::sidechat::fold::{Place, State};
 use crate::sidechat::id::Id;
 use crate::stores::steps::Steps;
-use rusqlite::{OptionalExtension, Row, named_params};
+use rusqlite::{OptionalExtension, Row, Transaction, named_params};
 
-const SELECT: &str = "SELECT id, child, source_message, source_seq, source_format, range_start, range_end, \
+const SELECT: &str = "SELECT id, child, target, target_created_at, target_cwd, is_cross_parent, source_message, source_seq, source_format, range_start, range_end, \
     source_fold, source_revision, source_time, text, state, parent_event_seq, parent_format, reason, created_at, \
     updated_at, committed_at FROM cites";
 
@@ -52,31 +53,20 @@ impl Ledger {
     /// # Errors
     /// The database cannot be written. So with the next.
     pub fn decide_cite(&mut self, cite: &Cite, steps: &mut dyn Steps) -> Result<(), Failure> {
-        let (message, place, range, fold) = match &cite.source {
-            Source::Message { message_id, place, range } => (Some(message_id), Some(place), *range, None),
-            Source::Fold { fold_id, revision } => (None, None, None, Some((fold_id, *revision))),
-        };
         self.transaction(steps, "ledger-decide-cite", |transaction| {
-            transaction.execute(
-                "INSERT INTO cites (id, child, source_message, source_seq, source_format, range_start, range_end, \
-                 source_fold, source_revision, source_time, text, state, created_at, updated_at) VALUES (:id, :child, \
-                 :message, :seq, :format, :start, :end, :fold, :revision, :time, :text, 'pending', :now, :now)",
-                named_params! {
-                    ":id": cite.id.as_str(),
-                    ":child": Js(cite.child.clone()),
-                    ":message": message.cloned().map(Js),
-                    ":seq": place.map(|place| place.seq as i64),
-                    ":format": place.map(|place| place.format as i64),
-                    ":start": range.map(|(start, _)| start as i64),
-                    ":end": range.map(|(_, end)| end as i64),
-                    ":fold": fold.map(|(id, _)| id.as_str()),
-                    ":revision": fold.map(|(_, revision)| revision as i64),
-                    ":time": cite.source_time,
-                    ":text": cite.text,
-                    ":now": cite.created_at,
-                },
-            )?;
+            insert(transaction, cite)?;
             touch(transaction, &cite.child, cite.created_at)
+        })
+    }
+
+    /// Puts down cites that were found in logs. Gives how many are new; those that are known stay as they are.
+    ///
+    /// # Errors
+    /// As [`Ledger::decide_cite`].
+    pub fn restore_cites(&mut self, cites: &[Cite], steps: &mut dyn Steps) -> Result<usize, Failure> {
+        self.transaction(steps, "ledger-restore-cites", |transaction| {
+            let added: rusqlite::Result<Vec<usize>> = cites.iter().map(|cite| insert(transaction, cite)).collect();
+            Ok(added?.into_iter().sum())
         })
     }
 
@@ -101,7 +91,7 @@ impl Ledger {
         })
     }
 
-    /// Puts down where a cite stands in the parent's log.
+    /// Puts down where a cite stands in its session's log.
     ///
     /// # Errors
     /// As [`Ledger::decide_cite`].
@@ -117,28 +107,70 @@ impl Ledger {
     }
 }
 
+/// Puts down a cite, unless its id is known.
+fn insert(transaction: &Transaction<'_>, cite: &Cite) -> rusqlite::Result<usize> {
+    let (message, place, range, fold) = match &cite.source {
+        Source::Message { message_id, place, range } => (Some(message_id), *place, *range, None),
+        Source::Fold { fold_id, revision } => (None, None, None, Some((fold_id, *revision))),
+    };
+    transaction.execute(
+        "INSERT INTO cites (id, child, target, target_created_at, target_cwd, is_cross_parent, \
+         source_message, source_seq, source_format, range_start, range_end, source_fold, source_revision, source_time, \
+         text, state, parent_event_seq, parent_format, created_at, updated_at, committed_at) VALUES (:id, :child, \
+         :target, :target_created_at, :target_cwd, :is_cross_parent, :message, :seq, :format, :start, :end, :fold, \
+         :revision, :time, :text, :state, :parent_seq, :parent_format, :now, :now, :committed_at) \
+         ON CONFLICT (id) DO NOTHING",
+        named_params! {
+            ":id": cite.id.as_str(),
+            ":child": Js(cite.child.clone()),
+            ":target": cite.target.as_ref().map(|target| Js(target.id.clone())),
+            ":target_created_at": cite.target.as_ref().map(|target| target.identity.created_at as i64),
+            ":target_cwd": cite.target.as_ref().and_then(|target| target.identity.cwd.clone()).map(Js),
+            ":is_cross_parent": cite.is_cross_parent,
+            ":message": message.cloned().map(Js),
+            ":seq": place.map(|place| place.seq as i64),
+            ":format": place.map(|place| place.format as i64),
+            ":start": range.map(|(start, _)| start as i64),
+            ":end": range.map(|(_, end)| end as i64),
+            ":fold": fold.map(|(id, _)| id.as_str()),
+            ":revision": fold.map(|(_, revision)| revision as i64),
+            ":time": cite.source_time,
+            ":text": cite.text,
+            ":state": cite.state,
+            ":parent_seq": cite.delivered.map(|place| place.seq as i64),
+            ":parent_format": cite.delivered.map(|place| place.format as i64),
+            ":now": cite.created_at,
+            ":committed_at": cite.committed_at,
+        },
+    )
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Cite> {
     let number = |index: usize| row.get::<_, Option<i64>>(index).map(|number| number.map(|number| number as u64));
-    let place = |seq: Option<u64>, format: Option<u64>| seq.zip(format).map(|(seq, format)| Place { seq, format });
-    let source = match row.get::<_, Option<Js>>(2)? {
-        Some(message) => Source::Message {
-            message_id: message.0,
-            place: Place { seq: row.get::<_, i64>(3)? as u64, format: row.get::<_, i64>(4)? as u64 },
-            range: number(5)?.zip(number(6)?),
-        },
-        None => Source::Fold { fold_id: Id::stored(row.get(7)?), revision: row.get::<_, i64>(8)? as u64 },
+    let place = |at: usize| -> rusqlite::Result<Option<Place>> {
+        Ok(number(at)?.zip(number(at + 1)?).map(|(seq, format)| Place { seq, format }))
+    };
+    let identity =
+        Identity { created_at: row.get::<_, i64>(3)? as u64, cwd: row.get::<_, Option<Js>>(4)?.map(|cwd| cwd.0) };
+    let source = match row.get::<_, Option<Js>>(6)? {
+        Some(message) => {
+            Source::Message { message_id: message.0, place: place(7)?, range: number(9)?.zip(number(10)?) }
+        }
+        None => Source::Fold { fold_id: Id::stored(row.get(11)?), revision: row.get::<_, i64>(12)? as u64 },
     };
     Ok(Cite {
         id: Id::stored(row.get(0)?),
         child: row.get::<_, Js>(1)?.0,
         source,
-        source_time: row.get(9)?,
-        text: row.get(10)?,
-        state: row.get(11)?,
-        delivered: place(number(12)?, number(13)?),
-        reason: row.get(14)?,
-        created_at: row.get(15)?,
-        updated_at: row.get(16)?,
-        committed_at: row.get(17)?,
+        target: Some(SessionRef { id: row.get::<_, Js>(2)?.0, identity }),
+        is_cross_parent: row.get(5)?,
+        source_time: row.get(13)?,
+        text: row.get(14)?,
+        state: row.get(15)?,
+        delivered: place(16)?,
+        reason: row.get(18)?,
+        created_at: row.get(19)?,
+        updated_at: row.get(20)?,
+        committed_at: row.get(21)?,
     })
 }

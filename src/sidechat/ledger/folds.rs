@@ -7,13 +7,15 @@ use super::provenance::Json;
 use crate::error::Failure;
 use crate::model::js_string::JsString;
 use crate::sidechat::chat::ModelCall;
-use crate::sidechat::fold::{Basis, Fold, Place, State};
+use crate::sidechat::fold::{Basis, Fold, FoldMode, Place, Standing, State};
 use crate::sidechat::id::Id;
+use crate::sidechat::pointer::Pointer;
 use crate::stores::steps::Steps;
 use rusqlite::{OptionalExtension, Row, Transaction, named_params};
 
 const SELECT: &str = "SELECT id, child, revision, state, standing, prepared_text, committed_text, basis, calls, \
-    supersedes, parent_event_seq, parent_format, reason, created_at, updated_at, committed_at FROM folds";
+    supersedes, parent_event_seq, parent_format, reason, created_at, updated_at, committed_at, mode, base, pointers, \
+    parent FROM folds";
 
 /// What a new fold begins with.
 #[derive(Clone, Debug)]
@@ -24,8 +26,23 @@ pub struct NewFold {
     pub child: JsString,
     /// Its text; `None`: a model is about to write it.
     pub text: Option<String>,
+    /// What its text points to.
+    pub pointers: Vec<Pointer>,
+    /// What it stands for.
+    pub mode: FoldMode,
     /// What it is made from.
     pub basis: Basis,
+}
+
+/// The decision on a fold.
+#[derive(Clone, Debug)]
+pub struct Decision<'d> {
+    /// Its text, for ever.
+    pub text: &'d str,
+    /// What the text points to.
+    pub pointers: &'d Vec<Pointer>,
+    /// The revision that is current now.
+    pub supersedes: Option<u64>,
 }
 
 impl Ledger {
@@ -74,14 +91,18 @@ impl Ledger {
             )?;
             let state = if fold.text.is_some() { State::Prepared } else { State::Generating };
             transaction.execute(
-                "INSERT INTO folds (id, child, revision, state, prepared_text, basis, calls, created_at, updated_at) \
-                 VALUES (:id, :child, :revision, :state, :text, :basis, '[]', :now, :now)",
+                "INSERT INTO folds (id, child, revision, state, mode, base, prepared_text, pointers, basis, calls, \
+                 created_at, updated_at) VALUES (:id, :child, :revision, :state, :mode, :base, :text, :pointers, \
+                 :basis, '[]', :now, :now)",
                 named_params! {
                     ":id": fold.id.as_str(),
                     ":child": Js(fold.child.clone()),
                     ":revision": revision,
                     ":state": state,
+                    ":mode": fold.mode.name(),
+                    ":base": fold.mode.base().map(|base| base as i64),
                     ":text": fold.text,
+                    ":pointers": Json(&fold.pointers),
                     ":basis": Json(&fold.basis),
                     ":now": now,
                 },
@@ -113,15 +134,16 @@ impl Ledger {
         &mut self,
         id: &Id,
         text: &str,
+        pointers: &Vec<Pointer>,
         calls: &Vec<ModelCall>,
         now: i64,
         steps: &mut dyn Steps,
     ) -> Result<(), Failure> {
         self.transaction(steps, "ledger-prepare-fold", |transaction| {
             transaction.execute(
-                "UPDATE folds SET state = 'prepared', prepared_text = ?, calls = ?, reason = NULL, updated_at = ? \
-                 WHERE id = ? AND committed_text IS NULL",
-                (text, Json(calls), now, id.as_str()),
+                "UPDATE folds SET state = 'prepared', prepared_text = ?, pointers = ?, calls = ?, reason = NULL, \
+                 updated_at = ? WHERE id = ? AND committed_text IS NULL",
+                (text, Json(pointers), Json(calls), now, id.as_str()),
             )?;
             Ok(())
         })
@@ -156,16 +178,22 @@ impl Ledger {
     pub fn decide_fold(
         &mut self,
         id: &Id,
-        text: &str,
-        supersedes: Option<u64>,
+        decision: &Decision<'_>,
         now: i64,
         steps: &mut dyn Steps,
     ) -> Result<(), Failure> {
         self.transaction(steps, "ledger-decide-fold", |transaction| {
             transaction.execute(
-                "UPDATE folds SET state = 'pending', committed_text = coalesce(committed_text, ?), supersedes = ?, \
-                 reason = NULL, updated_at = ? WHERE id = ? AND state <> 'committed'",
-                (text, supersedes.map(|revision| revision as i64), now, id.as_str()),
+                "UPDATE folds SET state = 'pending', pointers = iif(committed_text IS NULL, ?, pointers), \
+                 committed_text = coalesce(committed_text, ?), supersedes = ?, reason = NULL, updated_at = ? \
+                 WHERE id = ? AND state <> 'committed'",
+                (
+                    Json(decision.pointers),
+                    decision.text,
+                    decision.supersedes.map(|revision| revision as i64),
+                    now,
+                    id.as_str(),
+                ),
             )?;
             Ok(())
         })
@@ -185,35 +213,95 @@ impl Ledger {
         })
     }
 
-    /// Puts down where a fold stands in the parent's log. It is current unless a newer one is; an older one
-    /// is superseded.
+    /// Puts down where a fold stands in the parent's log. The newest that was not taken back is current, every
+    /// other superseded.
     ///
     /// # Errors
     /// As [`Ledger::reserve_fold`].
-    pub fn commit_fold(&mut self, fold: &Fold, place: Place, now: i64, steps: &mut dyn Steps) -> Result<(), Failure> {
-        self.transaction(steps, "ledger-commit-fold", |transaction| commit(transaction, fold, place, now))
+    pub fn commit_fold(
+        &mut self,
+        fold: &Fold,
+        parent: &JsString,
+        place: Place,
+        now: i64,
+        steps: &mut dyn Steps,
+    ) -> Result<(), Failure> {
+        self.transaction(steps, "ledger-commit-fold", |transaction| commit(transaction, fold, parent, place, now))
+    }
+
+    /// Puts down folds that were found in logs and are not known; those that are stay as they are. Gives how
+    /// many are new.
+    ///
+    /// # Errors
+    /// As [`Ledger::reserve_fold`].
+    pub fn restore_folds(&mut self, folds: &[Fold], steps: &mut dyn Steps) -> Result<usize, Failure> {
+        self.transaction(steps, "ledger-restore-folds", |transaction| {
+            let mut restored = 0;
+            for fold in folds {
+                restored += restore(transaction, fold)?;
+                let sql = "UPDATE chats SET last_revision = max(last_revision, ?) WHERE child = ?";
+                transaction.execute(sql, (fold.revision as i64, Js(fold.child.clone())))?;
+                settle(transaction, &fold.child)?;
+            }
+            Ok(restored)
+        })
     }
 }
 
-fn commit(transaction: &Transaction<'_>, fold: &Fold, place: Place, now: i64) -> rusqlite::Result<()> {
-    let current: Option<i64> = transaction
-        .query_row(
-            "SELECT revision FROM folds WHERE child = ? AND standing = 'current'",
-            [Js(fold.child.clone())],
-            |row| row.get(0),
-        )
-        .optional()?;
-    let is_newest = current.is_none_or(|current| current < fold.revision as i64);
-    if is_newest {
-        let sql = "UPDATE folds SET standing = 'superseded' WHERE child = ? AND standing = 'current'";
-        transaction.execute(sql, [Js(fold.child.clone())])?;
-    }
-    let standing = if is_newest { "current" } else { "superseded" };
+/// Puts down a committed fold, unless its id or its revision is known.
+fn restore(transaction: &Transaction<'_>, fold: &Fold) -> rusqlite::Result<usize> {
     transaction.execute(
-        "UPDATE folds SET state = 'committed', standing = ?, parent_event_seq = ?, parent_format = ?, reason = NULL, \
-         committed_at = ?, updated_at = ? WHERE id = ? AND state <> 'committed'",
-        (standing, place.seq as i64, place.format as i64, now, now, fold.id.as_str()),
+        "INSERT INTO folds (id, child, revision, state, standing, mode, base, committed_text, pointers, \
+         basis, calls, supersedes, parent, parent_event_seq, parent_format, created_at, updated_at, committed_at) \
+         VALUES (:id, :child, :revision, 'committed', 'superseded', :mode, :base, :text, :pointers, :basis, '[]', \
+         :supersedes, :parent, :seq, :format, :created_at, :created_at, :created_at) ON CONFLICT DO NOTHING",
+        named_params! {
+            ":id": fold.id.as_str(),
+            ":child": Js(fold.child.clone()),
+            ":revision": fold.revision as i64,
+            ":mode": fold.mode.name(),
+            ":base": fold.mode.base().map(|base| base as i64),
+            ":text": fold.committed_text,
+            ":pointers": Json(&fold.pointers),
+            ":basis": Json(&fold.basis),
+            ":supersedes": fold.supersedes.map(|revision| revision as i64),
+            ":parent": fold.delivered_to.clone().map(Js),
+            ":seq": fold.delivered.map(|place| place.seq as i64),
+            ":format": fold.delivered.map(|place| place.format as i64),
+            ":created_at": fold.created_at,
+        },
+    )
+}
+
+/// Makes the newest committed revision of a side chat that was not taken back the current one, and every other
+/// superseded.
+pub(super) fn settle(transaction: &Transaction<'_>, child: &JsString) -> rusqlite::Result<()> {
+    let standing = |standing: Standing, condition: &str| {
+        let sql = format!(
+            "UPDATE folds SET standing = ?1 WHERE child = ?2 AND state = 'committed' AND standing <> 'withdrawn' \
+             AND standing <> ?1 AND {condition} (SELECT max(revision) FROM folds WHERE child = ?2 \
+             AND state = 'committed' AND standing <> 'withdrawn')"
+        );
+        transaction.execute(&sql, (standing, Js(child.clone())))
+    };
+    standing(Standing::Superseded, "revision <")?;
+    standing(Standing::Current, "revision =")?;
+    Ok(())
+}
+
+fn commit(
+    transaction: &Transaction<'_>,
+    fold: &Fold,
+    parent: &JsString,
+    place: Place,
+    now: i64,
+) -> rusqlite::Result<()> {
+    transaction.execute(
+        "UPDATE folds SET state = 'committed', standing = 'superseded', parent = ?, parent_event_seq = ?, \
+         parent_format = ?, reason = NULL, committed_at = ?, updated_at = ? WHERE id = ? AND state <> 'committed'",
+        (Js(parent.clone()), place.seq as i64, place.format as i64, now, now, fold.id.as_str()),
     )?;
+    settle(transaction, &fold.child)?;
     touch(transaction, &fold.child, now)
 }
 
@@ -236,5 +324,14 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Fold> {
         created_at: row.get(13)?,
         updated_at: row.get(14)?,
         committed_at: row.get(15)?,
+        mode: mode(row)?,
+        pointers: row.get::<_, Json<_>>(18)?.0,
+        delivered_to: row.get::<_, Option<Js>>(19)?.map(|parent| parent.0),
     })
+}
+
+fn mode(row: &Row<'_>) -> rusqlite::Result<FoldMode> {
+    let base = row.get::<_, Option<i64>>(17)?.map(|base| base as u64);
+    FoldMode::named(&row.get::<_, String>(16)?, base)
+        .ok_or_else(|| rusqlite::Error::InvalidColumnName("mode".to_owned()))
 }

@@ -9,6 +9,7 @@ use crate::sidechat::chat::{
     SeedMessage,
 };
 use crate::sidechat::fold::Basis;
+use crate::sidechat::pointer::Pointer;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 /// A value as a column of JSON text.
@@ -101,7 +102,7 @@ impl Stored for Seed {
         object([
             ("mode", Some(self.mode.as_str().into())),
             ("capturedThroughSeq", self.captured_through_seq.map(Value::from)),
-            ("capturedFormat", Some(self.captured_format.into())),
+            ("capturedFormat", self.captured_format.map(Value::from)),
             ("capturedAt", Some(self.captured_at.into())),
             ("messages", Some(list(&self.messages))),
             ("generated", self.generated.as_ref().map(Stored::write)),
@@ -112,7 +113,7 @@ impl Stored for Seed {
         Some(Seed {
             mode: text(view, "mode")?,
             captured_through_seq: optional(view, "capturedThroughSeq", View::count)?,
-            captured_format: count(view, "capturedFormat")?,
+            captured_format: optional(view, "capturedFormat", View::count)?,
             captured_at: view.get("capturedAt")?.safe_integer()?,
             messages: read_list(view.get("messages")?)?,
             generated: optional(view, "generated", GeneratedContext::read)?,
@@ -287,12 +288,26 @@ impl Stored for ExactTokens {
     }
 }
 
+impl Stored for Pointer {
+    fn write(&self) -> Value {
+        object([
+            ("label", Some(self.label.as_str().into())),
+            ("uri", Some(self.uri.as_str().into())),
+            ("messageId", Some(self.message_id.clone().into())),
+        ])
+    }
+
+    fn read(view: View<'_>) -> Option<Self> {
+        Some(Pointer { label: text(view, "label")?, uri: text(view, "uri")?, message_id: js(view, "messageId")? })
+    }
+}
+
 impl Stored for Basis {
     fn write(&self) -> Value {
         object([
             ("throughSeq", self.through_seq.map(Value::from)),
             ("throughMessageId", self.through_message.clone().map(Value::String)),
-            ("format", Some(self.format.into())),
+            ("format", self.format.map(Value::from)),
         ])
     }
 
@@ -300,7 +315,7 @@ impl Stored for Basis {
         Some(Basis {
             through_seq: optional(view, "throughSeq", View::count)?,
             through_message: js(view, "throughMessageId"),
-            format: count(view, "format")?,
+            format: optional(view, "format", View::count)?,
         })
     }
 }

@@ -24,10 +24,12 @@ CREATE TABLE chats (
   seed TEXT NOT NULL,
   permission TEXT NOT NULL,
   model TEXT NOT NULL,
-  parent_baseline TEXT NOT NULL,
+  parent_baseline TEXT,
   log_bytes INTEGER,
   log_sha256 TEXT,
   last_revision INTEGER NOT NULL,
+  is_hidden INTEGER NOT NULL DEFAULT 0 CHECK (is_hidden IN (0, 1)),
+  is_restored INTEGER NOT NULL DEFAULT 0 CHECK (is_restored IN (0, 1)),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
@@ -37,12 +39,16 @@ CREATE TABLE folds (
   child ANY NOT NULL REFERENCES chats (child),
   revision INTEGER NOT NULL CHECK (revision > 0),
   state TEXT NOT NULL CHECK (state IN ('generating', 'prepared', 'pending', 'committed', 'failed')),
-  standing TEXT CHECK (standing IN ('current', 'superseded')),
+  mode TEXT NOT NULL CHECK (mode IN ('full', 'incremental')),
+  base INTEGER,
+  standing TEXT CHECK (standing IN ('current', 'superseded', 'withdrawn')),
   prepared_text TEXT,
   committed_text TEXT,
+  pointers TEXT NOT NULL DEFAULT '[]',
   basis TEXT NOT NULL,
   calls TEXT NOT NULL,
   supersedes INTEGER,
+  parent ANY,
   parent_event_seq INTEGER,
   parent_format INTEGER,
   reason TEXT,
@@ -50,6 +56,7 @@ CREATE TABLE folds (
   updated_at INTEGER NOT NULL,
   committed_at INTEGER,
   UNIQUE (child, revision),
+  CHECK ((mode = 'incremental') = (base IS NOT NULL)),
   CHECK (state <> 'committed' OR (committed_text IS NOT NULL AND parent_event_seq IS NOT NULL)),
   CHECK (standing IS NULL OR state = 'committed')
 ) STRICT;
@@ -57,14 +64,18 @@ CREATE UNIQUE INDEX one_current_fold ON folds (child) WHERE standing = 'current'
 CREATE TABLE cites (
   id TEXT PRIMARY KEY NOT NULL,
   child ANY NOT NULL REFERENCES chats (child),
+  target ANY NOT NULL,
+  target_created_at INTEGER NOT NULL,
+  target_cwd ANY,
+  is_cross_parent INTEGER NOT NULL CHECK (is_cross_parent IN (0, 1)),
   source_message ANY,
   source_seq INTEGER,
   source_format INTEGER,
   range_start INTEGER,
   range_end INTEGER,
-  source_fold TEXT REFERENCES folds (id),
+  source_fold TEXT,
   source_revision INTEGER,
-  source_time INTEGER NOT NULL,
+  source_time INTEGER,
   text TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('pending', 'committed', 'failed')),
   parent_event_seq INTEGER,
@@ -77,6 +88,30 @@ CREATE TABLE cites (
   CHECK (state <> 'committed' OR parent_event_seq IS NOT NULL)
 ) STRICT;
 CREATE INDEX cites_of_child ON cites (child);
+CREATE TABLE withdrawals (
+  id TEXT PRIMARY KEY NOT NULL,
+  fold TEXT NOT NULL UNIQUE REFERENCES folds (id),
+  reason TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('pending', 'committed', 'failed')),
+  parent_event_seq INTEGER,
+  parent_format INTEGER,
+  obstacle TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  committed_at INTEGER,
+  CHECK (state <> 'committed' OR parent_event_seq IS NOT NULL)
+) STRICT;
+CREATE TABLE relinks (
+  number INTEGER PRIMARY KEY,
+  child ANY NOT NULL REFERENCES chats (child),
+  from_parent ANY NOT NULL,
+  from_created_at INTEGER NOT NULL,
+  from_cwd ANY,
+  to_parent ANY NOT NULL,
+  to_created_at INTEGER NOT NULL,
+  to_cwd ANY,
+  at INTEGER NOT NULL
+) STRICT;
 "];
 
 /// What a database says it is.

@@ -55,7 +55,8 @@ fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
         }
         Some((_, child)) => {
             let subject = Subject::Message { id: js("r1"), range: None };
-            let wanted = cite::Wanted { child: &js(child), subject: &subject, caller: None };
+            let wanted =
+                cite::Wanted { child: &js(child), subject: &subject, caller: None, into: None, is_cross_parent: false };
             cite::cite(home, &corpus, &Id::parse(CITE)?, &wanted, &TERMS, steps).map(drop)
         }
     }

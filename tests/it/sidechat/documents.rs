@@ -23,6 +23,8 @@ mirror! {
         created_at: i64,
         last_activity_at: i64,
         reserved_revision: u64,
+        hidden: bool,
+        origin: String,
     }
     Listed {
         child_session_id: String,
@@ -37,6 +39,8 @@ mirror! {
         created_at: i64,
         last_activity_at: i64,
         reserved_revision: u64,
+        hidden: bool,
+        origin: String,
         parent: String,
         child: String,
         #[serde(deserialize_with = "present")] running: Option<bool>,
@@ -48,7 +52,7 @@ mirror! {
     Seed {
         mode: String,
         #[serde(deserialize_with = "present")] captured_through_seq: Option<u64>,
-        captured_format: u64,
+        #[serde(deserialize_with = "present")] captured_format: Option<u64>,
         captured_at: i64,
         messages: Vec<SeedMessage>,
         #[serde(deserialize_with = "present")] generated: Option<Generated>,
@@ -73,7 +77,7 @@ mirror! {
     }
     Model { strategy: String, #[serde(deserialize_with = "present")] route: Option<Route>, }
     Route { provider: String, model: String, }
-    FoldDocument { schema: String, fold: Fold, existed: bool, dry_run: Option<bool>, }
+    FoldDocument { schema: String, fold: Fold, existed: bool, pointer_error: Option<serde_json::Value>, dry_run: Option<bool>, }
     Commit { schema: String, fold: Fold, delivery: Delivery,
         #[serde(deserialize_with = "present")] message: Option<Notice>, dry_run: Option<bool>, }
     Fold {
@@ -82,12 +86,15 @@ mirror! {
         parent_session_id: String,
         #[serde(deserialize_with = "present")] revision: Option<u64>,
         state: String,
+        mode: String,
+        #[serde(deserialize_with = "present")] base_revision: Option<u64>,
         #[serde(deserialize_with = "present")] standing: Option<String>,
         #[serde(deserialize_with = "present")] text: Option<String>,
         #[serde(deserialize_with = "present")] estimated_tokens: Option<u64>,
         #[serde(deserialize_with = "present")] script_aware_tokens: Option<u64>,
         max_tokens: u64,
         #[serde(deserialize_with = "present")] structure: Option<Structure>,
+        pointers: Vec<Pointer>,
         #[serde(deserialize_with = "present")] through_seq: Option<u64>,
         #[serde(deserialize_with = "present")] supersedes_revision: Option<u64>,
         #[serde(deserialize_with = "present")] parent_event_seq: Option<u64>,
@@ -98,6 +105,7 @@ mirror! {
         #[serde(deserialize_with = "present")] updated_at: Option<i64>,
         #[serde(deserialize_with = "present")] committed_at: Option<i64>,
     }
+    Pointer { label: String, uri: String, message_id: String, }
     Structure { valid: bool, problems: Vec<Problem>, }
     Problem { kind: String, label: String, #[serde(deserialize_with = "present")] line: Option<u64>, message: String, }
     Delivery { state: String, reason: Option<String>, message: Option<String>, advice: Option<String>, }
@@ -108,8 +116,10 @@ mirror! {
         cite_id: String,
         child_session_id: String,
         parent_session_id: String,
+        #[serde(deserialize_with = "present")] target_session_id: Option<String>,
+        cross_parent: bool,
         source: Source,
-        source_time: i64,
+        #[serde(deserialize_with = "present")] source_time: Option<i64>,
         text: String,
         estimated_tokens: u64,
         script_aware_tokens: u64,
@@ -133,10 +143,107 @@ mirror! {
         reason: Option<String>,
         error: Option<serde_json::Value>,
     }
-    List { schema: String, chats: Vec<Listed>, }
+    List { schema: String, chats: Vec<Listed>, problems: Vec<DomainProblem>, }
+    DomainProblem { code: String, path: String, #[serde(deserialize_with = "present")] table: Option<String>,
+        #[serde(deserialize_with = "present")] key: Option<String>,
+        #[serde(deserialize_with = "present")] field: Option<String>, message: String, }
     Show { schema: String, chat: Listed, folds: Vec<Fold>, cites: Vec<Cite>,
+        withdrawals: Vec<Withdrawal>, relinks: Vec<Relink>,
         #[serde(deserialize_with = "present")] replies: Option<Vec<Reply>>, resume: Open, }
     Reply { message_id: String, time: i64, text: String, }
+    Withdrawal {
+        fold_id: String,
+        child_session_id: String,
+        revision: u64,
+        reason: String,
+        state: String,
+        #[serde(deserialize_with = "present")] parent_event_seq: Option<u64>,
+        #[serde(deserialize_with = "present")] parent_format: Option<u64>,
+        #[serde(deserialize_with = "present")] obstacle: Option<String>,
+        created_at: i64,
+        updated_at: i64,
+        #[serde(deserialize_with = "present")] committed_at: Option<i64>,
+    }
+    Relink { from_session_id: String, from_created_at: u64, to_session_id: String, to_created_at: u64, at: i64, }
+    Withdraw { schema: String, fold: Fold, withdrawal: Withdrawal,
+        #[serde(deserialize_with = "present")] current_revision: Option<u64>, delivery: Delivery,
+        #[serde(deserialize_with = "present")] message: Option<Notice>, dry_run: Option<bool>, }
+    Compare { schema: String, child_session_id: String, from: Revision, to: Revision, identical: bool, lines: Vec<Line>, }
+    Revision {
+        fold_id: String,
+        revision: u64,
+        state: String,
+        mode: String,
+        #[serde(deserialize_with = "present")] base_revision: Option<u64>,
+        #[serde(deserialize_with = "present")] standing: Option<String>,
+        #[serde(deserialize_with = "present")] caveat: Option<String>,
+    }
+    Line { change: String, text: String, }
+    Read { schema: String, child_session_id: String, messages: Vec<Message>, text: String, }
+    Message { message_id: String, role: String, seq: u64, time: i64, text: String, }
+    Tool { schema: String, name: String, description: String, parameters: serde_json::Value, }
+    Tree { schema: String, nodes: Vec<Node>, problems: Vec<DomainProblem>, }
+    Node {
+        root_session_id: String,
+        depth: u64,
+        child_session_id: String,
+        parent_session_id: String,
+        #[serde(deserialize_with = "present")] cwd: Option<String>,
+        question: String,
+        title: String,
+        status: String,
+        seed: Seed,
+        permission: Permission,
+        model: Model,
+        created_at: i64,
+        last_activity_at: i64,
+        reserved_revision: u64,
+        hidden: bool,
+        origin: String,
+        parent: String,
+        child: String,
+        #[serde(deserialize_with = "present")] running: Option<bool>,
+        #[serde(deserialize_with = "present")] current_model: Option<Route>,
+        #[serde(deserialize_with = "present")] latest_fold_revision: Option<u64>,
+        committed_folds: u64,
+        pending: u64,
+    }
+    Cites { schema: String, child_session_id: String, cites: Vec<Citation>, }
+    Citation {
+        cite_id: String,
+        child_session_id: String,
+        parent_session_id: String,
+        #[serde(deserialize_with = "present")] target_session_id: Option<String>,
+        cross_parent: bool,
+        source: Source,
+        #[serde(deserialize_with = "present")] source_time: Option<i64>,
+        text: String,
+        estimated_tokens: u64,
+        script_aware_tokens: u64,
+        max_tokens: u64,
+        state: String,
+        #[serde(deserialize_with = "present")] parent_event_seq: Option<u64>,
+        #[serde(deserialize_with = "present")] parent_format: Option<u64>,
+        #[serde(deserialize_with = "present")] reason: Option<String>,
+        created_at: i64,
+        updated_at: i64,
+        #[serde(deserialize_with = "present")] committed_at: Option<i64>,
+        #[serde(deserialize_with = "present")] target: Option<String>,
+    }
+    RelinkDocument { schema: String, chat: Chat, relink: Relink, dry_run: Option<bool>, }
+    Doctor { schema: String, ledger: DomainFile, plugin: DomainFile, findings: Vec<Finding>, restored: Option<Restored>, }
+    DomainFile { path: String, present: bool, }
+    Finding {
+        kind: String,
+        gravity: String,
+        #[serde(deserialize_with = "present")] child_session_id: Option<String>,
+        #[serde(deserialize_with = "present")] table: Option<String>,
+        #[serde(deserialize_with = "present")] key: Option<String>,
+        #[serde(deserialize_with = "present")] field: Option<String>,
+        message: String,
+        #[serde(deserialize_with = "present")] advice: Option<String>,
+    }
+    Restored { chats: u64, folds: u64, cites: u64, withdrawals: u64, }
     Resume {
         schema: String,
         session_id: String,
@@ -187,8 +294,10 @@ mirror! {
 enum Source {
     Message {
         message_id: String,
-        seq: u64,
-        format: u64,
+        #[serde(deserialize_with = "present")]
+        seq: Option<u64>,
+        #[serde(deserialize_with = "present")]
+        format: Option<u64>,
         #[serde(deserialize_with = "present")]
         range: Option<[u64; 2]>,
     },
@@ -235,6 +344,27 @@ fn every_document_of_side_chats() {
         assert_eq!((list.chats.len(), catalog.chats.len()), (1, 1));
         let show: Show = read(&chats.run(&["show", &child]).success());
         assert_eq!((show.folds.len(), show.cites.len(), show.replies.unwrap().len()), (2, 2, 1));
+        let tree: Tree = read(&chats.run(&["tree", A]).success());
+        assert_eq!(tree.nodes.len(), 1);
+        let compare: Compare = read(&chats.run(&["compare", &child, "1", "2"]).success());
+        assert!(!compare.identical && compare.from.caveat.is_some());
+        let recalled: Read = read(&chats.run(&["read", &child, "r1", "--as", A]).success());
+        assert_eq!(recalled.messages.len(), 1);
+        let _: Tool = read(&chats.run(&["read", "--tool-schema", "--json"]).success());
+        let cites: Cites = read(&chats.run(&["cites", &child]).success());
+        assert_eq!(cites.cites.len(), 2);
+        let _: Status = read(&chats.run(&["hide", &child, "--dry-run"]).success());
+        let _: Status = read(&chats.run(&["hide", &child]).success());
+        let _: Status = read(&chats.run(&["unhide", &child]).success());
+        chats.stand_still();
+        let mut words = vec!["withdraw", &fold, "--reason", "It was wrong."];
+        words.extend(chats.word());
+        let _: Withdraw = read(&chats.run(&[&words[..], &["--dry-run"]].concat()).success());
+        let withdrawn: Withdraw = read(&chats.run(&words).success());
+        assert_eq!((withdrawn.current_revision, withdrawn.message.is_none()), (None, true));
+        let doctor: Doctor = read(&chats.run(&["doctor"]).success());
+        assert!(doctor.findings.is_empty(), "{doctor:?}");
+        let _: Doctor = read(&chats.run(&["doctor", "--rebuild"]).success());
         let _: Resume = read(&chats.run(&["resume", &child]).success());
         let _: Usage = read(&chats.run(&["usage", &child]).success());
         let _: Status = read(&chats.run(&["archive", &child, "--dry-run"]).success());

@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// A side chat as the ledger has it.
+/// A side chat as it is remembered: by our ledger (`origin` `dshkit`, or `restored` if the logs told it again), or
+/// by dsh's plugin (`plugin`).
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChatDocument {
@@ -28,6 +29,8 @@ pub(super) struct ChatDocument {
     created_at: i64,
     pub(super) last_activity_at: i64,
     reserved_revision: u64,
+    pub(super) hidden: bool,
+    origin: &'static str,
 }
 
 /// `{mode, capturedThroughSeq, capturedFormat, capturedAt, messages, generated}`.
@@ -36,7 +39,7 @@ pub(super) struct ChatDocument {
 pub(super) struct SeedDocument {
     pub(super) mode: String,
     captured_through_seq: Option<u64>,
-    captured_format: u64,
+    captured_format: Option<u64>,
     captured_at: i64,
     pub(super) messages: Vec<SeedMessageDocument>,
     generated: Option<GeneratedDocument>,
@@ -125,6 +128,8 @@ impl From<&Chat> for ChatDocument {
             created_at: chat.created_at,
             last_activity_at: chat.updated_at,
             reserved_revision: chat.last_revision,
+            hidden: chat.is_hidden,
+            origin: chat.origin.name(),
         }
     }
 }

@@ -15,8 +15,10 @@ pub(super) struct CiteFacts {
     cite_id: String,
     child_session_id: Js,
     parent_session_id: Js,
+    target_session_id: Option<Js>,
+    cross_parent: bool,
     source: SourceDocument,
-    source_time: i64,
+    source_time: Option<i64>,
     text: String,
     estimated_tokens: u64,
     script_aware_tokens: u64,
@@ -34,7 +36,7 @@ pub(super) struct CiteFacts {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 enum SourceDocument {
-    Message { message_id: Js, seq: u64, format: u64, range: Option<[u64; 2]> },
+    Message { message_id: Js, seq: Option<u64>, format: Option<u64>, range: Option<[u64; 2]> },
     Fold { fold_id: String, revision: u64 },
 }
 
@@ -45,11 +47,13 @@ impl CiteFacts {
             cite_id: cite.id.to_string(),
             child_session_id: Js::from(&chat.child.id),
             parent_session_id: Js::from(&chat.parent.id),
+            target_session_id: cite.target.as_ref().map(|target| Js::from(&target.id)),
+            cross_parent: cite.is_cross_parent,
             source: match &cite.source {
                 Source::Message { message_id, place, range } => SourceDocument::Message {
                     message_id: Js::from(message_id),
-                    seq: place.seq,
-                    format: place.format,
+                    seq: place.map(|place| place.seq),
+                    format: place.map(|place| place.format),
                     range: range.map(|(start, end)| [start, end]),
                 },
                 Source::Fold { fold_id, revision } => {
@@ -77,7 +81,15 @@ impl CiteFacts {
             SourceDocument::Message { message_id, .. } => format!("reply {}", visible_js(&message_id.0)),
             SourceDocument::Fold { revision, .. } => format!("rev-{revision}"),
         };
-        let seq = self.parent_event_seq.map(|seq| format!(", seq {seq} of the parent")).unwrap_or_default();
+        let place = match &self.target_session_id {
+            Some(target) if self.cross_parent => visible_js(&target.0),
+            _ => "the parent".to_owned(),
+        };
+        let seq = match self.parent_event_seq {
+            Some(seq) => format!(", seq {seq} of {place}"),
+            None if self.cross_parent => format!(", in {place}"),
+            None => String::new(),
+        };
         format!("cite of {source}  {}{seq}  {}", self.state, self.cite_id)
     }
 }

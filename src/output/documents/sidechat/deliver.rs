@@ -9,6 +9,7 @@ use crate::sidechat::citation::Cite;
 use crate::sidechat::deliver::{Done, Pending};
 use crate::sidechat::delivery::Delivered;
 use crate::sidechat::fold::Fold;
+use crate::sidechat::withdrawal::Withdrawal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
@@ -22,7 +23,8 @@ pub struct DeliverDocument {
     dry_run: Option<bool>,
 }
 
-/// `{kind, id, childSessionId, revision, state, parentEventSeq, reason?, error?}`.
+/// `{kind, id, childSessionId, revision, state, parentEventSeq, reason?, error?}`. `kind` is `fold`, `cite` or
+/// `withdrawal`, whose `id` is that of its fold.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeliveryRecord {
@@ -65,6 +67,19 @@ impl DeliveryRecord {
         }
     }
 
+    fn of_withdrawal(withdrawal: &Withdrawal) -> DeliveryRecord {
+        DeliveryRecord {
+            kind: "withdrawal",
+            id: withdrawal.fold.to_string(),
+            child_session_id: Js::from(&withdrawal.child),
+            revision: Some(withdrawal.revision),
+            state: withdrawal.state.name(),
+            parent_event_seq: withdrawal.delivered.map(|place| place.seq),
+            reason: withdrawal.obstacle.clone(),
+            error: None,
+        }
+    }
+
     fn failed(self, result: &Result<Delivered, Failure>) -> DeliveryRecord {
         DeliveryRecord { error: result.as_ref().err().map(ErrorFacts::of), ..self }
     }
@@ -76,6 +91,7 @@ impl DeliverDocument {
         let record = |done: &Done| match done {
             Done::Fold(fold, result) => DeliveryRecord::of_fold(fold).failed(result),
             Done::Cite(cite, result) => DeliveryRecord::of_cite(cite).failed(result),
+            Done::Withdrawal(withdrawal, result) => DeliveryRecord::of_withdrawal(withdrawal).failed(result),
             Done::Unfinished(fold) => DeliveryRecord::of_fold(fold),
         };
         DeliverDocument { deliveries: done.iter().map(record).collect(), dry_run: None }
@@ -86,6 +102,7 @@ impl DeliverDocument {
         let record = |pending: &Pending| match pending {
             Pending::Fold(fold) => DeliveryRecord::of_fold(fold),
             Pending::Cite(cite) => DeliveryRecord::of_cite(cite),
+            Pending::Withdrawal(withdrawal) => DeliveryRecord::of_withdrawal(withdrawal),
         };
         DeliverDocument { deliveries: pending.iter().map(record).collect(), dry_run: Some(true) }
     }

@@ -1,32 +1,50 @@
 //! `dshkit/sidechat.fold/1`
 
 use super::fold_facts::FoldFacts;
+use crate::output::documents::error::ErrorFacts;
 use crate::output::{Document, TextOut};
 use crate::sidechat::chat::Chat;
-use crate::sidechat::fold::Fold;
+use crate::sidechat::prepare::{Foldable, Prepared};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{fold, existed, dryRun?}`. `existed`: the id had been used for it before, and nothing was done.
+/// `{fold, existed, pointerError?, dryRun?}`. `existed`: the id had been used for it before, and nothing was done.
+/// `pointerError`: what is wrong with what the text points to, which keeps it from being committed.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldDocument {
     fold: FoldFacts,
     existed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pointer_error: Option<ErrorFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }
 
 impl FoldDocument {
     /// The document of a fold.
-    pub fn of(fold: &Fold, chat: &Chat, existed: bool) -> FoldDocument {
-        FoldDocument { fold: FoldFacts::of(fold, chat), existed, dry_run: None }
+    pub fn of(prepared: &Prepared, chat: &Chat) -> FoldDocument {
+        FoldDocument {
+            fold: FoldFacts::of(&prepared.fold, chat),
+            existed: prepared.is_old,
+            pointer_error: prepared.pointer_failure.as_ref().map(ErrorFacts::of),
+            dry_run: None,
+        }
     }
 
     /// The document of a fold that this text would become.
-    pub fn trial(chat: &Chat, text: &str) -> FoldDocument {
-        FoldDocument { fold: FoldFacts::of_text(Some(text), chat), existed: false, dry_run: Some(true) }
+    pub fn trial(foldable: &Foldable, text: &str) -> FoldDocument {
+        let (pointers, failure) = match foldable.pointers(text) {
+            Ok(pointers) => (pointers, None),
+            Err(failure) => (Vec::new(), Some(failure)),
+        };
+        FoldDocument {
+            fold: FoldFacts::of_trial(text, &foldable.chat, foldable.mode, &pointers),
+            existed: false,
+            pointer_error: failure.as_ref().map(ErrorFacts::of),
+            dry_run: Some(true),
+        }
     }
 }
 

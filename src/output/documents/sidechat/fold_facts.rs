@@ -7,7 +7,8 @@ use crate::output::json::Js;
 use crate::output::terminal_text::visible;
 use crate::sidechat::chat::Chat;
 use crate::sidechat::estimate;
-use crate::sidechat::fold::{Fold, Review};
+use crate::sidechat::fold::{Fold, FoldMode, Review};
+use crate::sidechat::pointer::Pointer;
 use crate::sidechat::structure::StructureProblem;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,12 +23,15 @@ pub(super) struct FoldFacts {
     parent_session_id: Js,
     pub(super) revision: Option<u64>,
     pub(super) state: &'static str,
+    mode: &'static str,
+    base_revision: Option<u64>,
     standing: Option<&'static str>,
     text: Option<String>,
     estimated_tokens: Option<u64>,
     script_aware_tokens: Option<u64>,
     max_tokens: u64,
     structure: Option<StructureDocument>,
+    pointers: Vec<PointerDocument>,
     through_seq: Option<u64>,
     supersedes_revision: Option<u64>,
     parent_event_seq: Option<u64>,
@@ -57,6 +61,25 @@ struct StructureProblemDocument {
     message: String,
 }
 
+/// `{label, uri, messageId}`.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PointerDocument {
+    label: String,
+    uri: String,
+    message_id: Js,
+}
+
+impl From<&Pointer> for PointerDocument {
+    fn from(pointer: &Pointer) -> PointerDocument {
+        PointerDocument {
+            label: pointer.label.clone(),
+            uri: pointer.uri.clone(),
+            message_id: Js::from(&pointer.message_id),
+        }
+    }
+}
+
 impl StructureDocument {
     fn of(problems: &[StructureProblem]) -> StructureDocument {
         let problem = |problem: &StructureProblem| StructureProblemDocument {
@@ -76,7 +99,10 @@ impl FoldFacts {
             fold_id: Some(fold.id.to_string()),
             revision: Some(fold.revision),
             state: fold.state.name(),
+            mode: fold.mode.name(),
+            base_revision: fold.mode.base(),
             standing: fold.standing.map(|standing| standing.name()),
+            pointers: fold.pointers.iter().map(PointerDocument::from).collect(),
             through_seq: fold.basis.through_seq,
             supersedes_revision: fold.supersedes,
             parent_event_seq: fold.delivered.map(|place| place.seq),
@@ -91,7 +117,7 @@ impl FoldFacts {
     }
 
     /// What can be said of a text that is no fold yet.
-    pub(super) fn of_text(text: Option<&str>, chat: &Chat) -> FoldFacts {
+    fn of_text(text: Option<&str>, chat: &Chat) -> FoldFacts {
         let review = text.map(Review::of);
         FoldFacts {
             fold_id: None,
@@ -99,12 +125,15 @@ impl FoldFacts {
             parent_session_id: Js::from(&chat.parent.id),
             revision: None,
             state: "prepared",
+            mode: FoldMode::Full.name(),
+            base_revision: None,
             standing: None,
             text: text.map(str::to_owned),
             estimated_tokens: review.as_ref().map(|review| review.estimated_tokens),
             script_aware_tokens: review.as_ref().map(|review| review.script_aware_tokens),
             max_tokens: estimate::BUDGET,
             structure: review.as_ref().map(|review| StructureDocument::of(&review.problems)),
+            pointers: Vec::new(),
             through_seq: None,
             supersedes_revision: None,
             parent_event_seq: None,
@@ -117,11 +146,24 @@ impl FoldFacts {
         }
     }
 
+    /// The same for a text that would become a fold of this mode with these pointers.
+    pub(super) fn of_trial(text: &str, chat: &Chat, mode: FoldMode, pointers: &[Pointer]) -> FoldFacts {
+        FoldFacts {
+            mode: mode.name(),
+            base_revision: mode.base(),
+            pointers: pointers.iter().map(PointerDocument::from).collect(),
+            ..FoldFacts::of_text(Some(text), chat)
+        }
+    }
+
     /// One line about the fold.
     pub(super) fn line(&self) -> String {
         let revision = self.revision.map_or_else(|| "new revision".to_owned(), |revision| format!("rev-{revision}"));
         let id = self.fold_id.as_deref().unwrap_or("-");
         let mut line = format!("{revision}  {}", self.state);
+        if let Some(base) = self.base_revision {
+            line.push_str(&format!(", since rev-{base}"));
+        }
         if let Some(standing) = self.standing {
             line.push_str(&format!(" ({standing})"));
         }
@@ -142,6 +184,9 @@ impl FoldFacts {
         }
         for problem in self.structure.iter().flat_map(|structure| &structure.problems) {
             text.line(&format!("not in order: {}", problem.message))?;
+        }
+        for pointer in &self.pointers {
+            text.line(&format!("points to {}  {}", visible(&pointer.label), visible(&pointer.uri)))?;
         }
         if let Some(body) = &self.text {
             text.line("")?;

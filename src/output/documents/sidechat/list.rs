@@ -2,38 +2,49 @@
 
 use super::calls::RouteDocument;
 use super::chat::ListedDocument;
+use super::domain_problem::DomainProblemDocument;
 use crate::output::documents::list::time;
 use crate::output::table::{self, Shrink};
 use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, RecordOut, TextOut};
 use crate::sidechat::listing::Listed;
+use crate::sidechat::plugin_domain::PluginDomain;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{chats}`: the side chats of a session, the one in which something happened last first.
+/// `{chats, problems}`: the side chats of a session, the one in which something happened last first. `problems` are
+/// those of the plugin's file.
 #[derive(JsonSchema, Serialize)]
 pub struct ListDocument {
     chats: Vec<ListedDocument>,
+    problems: Vec<DomainProblemDocument>,
 }
 
-/// `{chats}`: the side chats of a directory or of all.
+/// `{chats, problems}`: the side chats of a directory or of all.
 #[derive(JsonSchema, Serialize)]
 pub struct CatalogDocument {
     chats: Vec<ListedDocument>,
+    problems: Vec<DomainProblemDocument>,
 }
 
 impl ListDocument {
     /// The document of a listing.
-    pub fn new(listed: &[Listed]) -> ListDocument {
-        ListDocument { chats: listed.iter().map(ListedDocument::from).collect() }
+    pub fn new(listed: &[Listed], plugin: &PluginDomain) -> ListDocument {
+        ListDocument {
+            chats: listed.iter().map(ListedDocument::from).collect(),
+            problems: DomainProblemDocument::all(plugin),
+        }
     }
 }
 
 impl CatalogDocument {
     /// The document of a listing.
-    pub fn new(listed: &[Listed]) -> CatalogDocument {
-        CatalogDocument { chats: listed.iter().map(ListedDocument::from).collect() }
+    pub fn new(listed: &[Listed], plugin: &PluginDomain) -> CatalogDocument {
+        CatalogDocument {
+            chats: listed.iter().map(ListedDocument::from).collect(),
+            problems: DomainProblemDocument::all(plugin),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ use super::chat::{ListedDocument, OpenDocument};
 use super::cite_facts::CiteFacts;
 use super::fold_facts::FoldFacts;
 use super::print_lines;
+use super::relink::RelinkFacts;
+use super::withdraw::WithdrawalFacts;
 use crate::output::documents::list::time;
 use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_js};
@@ -13,13 +15,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{chat, folds, cites, replies, resume}`. `replies` are what can be cited.
+/// `{chat, folds, cites, withdrawals, relinks, replies, resume}`. `replies` are what can be cited.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShowDocument {
     chat: ListedDocument,
     folds: Vec<FoldFacts>,
     cites: Vec<CiteFacts>,
+    withdrawals: Vec<WithdrawalFacts>,
+    relinks: Vec<RelinkFacts>,
     replies: Option<Vec<ReplyDocument>>,
     resume: OpenDocument,
 }
@@ -45,6 +49,8 @@ impl ShowDocument {
             chat: ListedDocument::from(listed),
             folds: listed.folds.iter().map(|fold| FoldFacts::of(fold, &listed.chat)).collect(),
             cites: listed.cites.iter().map(|cite| CiteFacts::of(cite, &listed.chat)).collect(),
+            withdrawals: listed.withdrawals.iter().map(WithdrawalFacts::from).collect(),
+            relinks: listed.relinks.iter().map(RelinkFacts::from).collect(),
             replies: listed.log.as_ref().ok().map(|log| log.replies.iter().map(reply).collect()),
             resume: OpenDocument::of(&listed.chat.child),
         }
@@ -72,6 +78,8 @@ impl Document for ShowDocument {
             text.line("")?;
         }
         self.cites.iter().try_for_each(|cite| text.line(&cite.line()))?;
+        self.withdrawals.iter().try_for_each(|withdrawal| text.line(&withdrawal.line()))?;
+        self.relinks.iter().try_for_each(|relink| text.line(&relink.line()))?;
         for reply in self.replies.iter().flatten() {
             text.line("")?;
             text.line(&format!("reply {}  {}", visible_js(&reply.message_id.0), time(reply.time)))?;

@@ -1,0 +1,56 @@
+//! `dshkit/sidechat.cites/1`
+
+use super::cite_facts::CiteFacts;
+use crate::output::json::Js;
+use crate::output::{Document, RecordOut, TextOut};
+use crate::sidechat::chat::Chat;
+use crate::sidechat::cite::Citation;
+use crate::sidechat::listing::Seen;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io;
+
+/// `{childSessionId, cites}`: who quotes a side chat.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CitesDocument {
+    child_session_id: Js,
+    cites: Vec<CitationDocument>,
+}
+
+/// A cite, with `target`: how the session it is in is now.
+#[derive(JsonSchema, Serialize)]
+struct CitationDocument {
+    #[serde(flatten)]
+    cite: CiteFacts,
+    target: Option<&'static str>,
+}
+
+impl CitesDocument {
+    /// The document of a side chat's cites.
+    pub fn new(chat: &Chat, cites: &[Citation]) -> CitesDocument {
+        let citation = |citation: &Citation| CitationDocument {
+            cite: CiteFacts::of(&citation.cite, chat),
+            target: citation.target.map(Seen::name),
+        };
+        CitesDocument { child_session_id: Js::from(&chat.child.id), cites: cites.iter().map(citation).collect() }
+    }
+}
+
+impl Document for CitesDocument {
+    const SCHEMA: &'static str = "dshkit/sidechat.cites/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        if self.cites.is_empty() {
+            return text.line("nobody quotes it");
+        }
+        self.cites.iter().try_for_each(|citation| {
+            let gone = citation.target.filter(|target| *target != "here").map(|target| format!(" ({target})"));
+            text.line(&format!("{}{}", citation.cite.line(), gone.unwrap_or_default()))
+        })
+    }
+
+    fn records(&self, records: &mut RecordOut<'_>) -> io::Result<()> {
+        self.cites.iter().try_for_each(|citation| records.write(citation))
+    }
+}

@@ -1,0 +1,95 @@
+//! `dshkit/sidechat.compare/1`
+
+use crate::output::json::Js;
+use crate::output::terminal_text::visible;
+use crate::output::{Document, TextOut};
+use crate::sidechat::compare::{Comparison, caveat};
+use crate::sidechat::fold::Fold;
+use crate::sidechat::line_diff::Change;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io;
+
+/// `{childSessionId, from, to, identical, lines}`.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompareDocument {
+    child_session_id: Js,
+    from: RevisionDocument,
+    to: RevisionDocument,
+    identical: bool,
+    lines: Vec<LineDocument>,
+}
+
+/// `{foldId, revision, state, mode, baseRevision, standing, caveat}`. `caveat` is `withdrawn` or `uncommitted` for one
+/// that does not count in the parent.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RevisionDocument {
+    fold_id: String,
+    revision: u64,
+    state: &'static str,
+    mode: &'static str,
+    base_revision: Option<u64>,
+    standing: Option<&'static str>,
+    caveat: Option<&'static str>,
+}
+
+/// `{change, text}`; `change` is `same`, `added` or `removed`.
+#[derive(JsonSchema, Serialize)]
+struct LineDocument {
+    change: &'static str,
+    text: String,
+}
+
+impl From<&Fold> for RevisionDocument {
+    fn from(fold: &Fold) -> RevisionDocument {
+        RevisionDocument {
+            fold_id: fold.id.to_string(),
+            revision: fold.revision,
+            state: fold.state.name(),
+            mode: fold.mode.name(),
+            base_revision: fold.mode.base(),
+            standing: fold.standing.map(|standing| standing.name()),
+            caveat: caveat(fold),
+        }
+    }
+}
+
+impl RevisionDocument {
+    fn line(&self, sign: &str) -> String {
+        let caveat = self.caveat.map(|caveat| format!(" ({caveat})")).unwrap_or_default();
+        format!("{sign} rev-{}{caveat}  {}", self.revision, self.fold_id)
+    }
+}
+
+impl CompareDocument {
+    /// The document of a comparison.
+    pub fn of(comparison: &Comparison) -> CompareDocument {
+        let line = |(change, text): &(Change, String)| LineDocument { change: change.name(), text: text.clone() };
+        CompareDocument {
+            child_session_id: Js::from(&comparison.from.child),
+            from: RevisionDocument::from(&comparison.from),
+            to: RevisionDocument::from(&comparison.to),
+            identical: comparison.lines.iter().all(|(change, _)| *change == Change::Same),
+            lines: comparison.lines.iter().map(line).collect(),
+        }
+    }
+}
+
+impl Document for CompareDocument {
+    const SCHEMA: &'static str = "dshkit/sidechat.compare/1";
+
+    fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        text.line(&self.from.line("---"))?;
+        text.line(&self.to.line("+++"))?;
+        self.lines.iter().try_for_each(|line| {
+            let sign = match line.change {
+                "added" => '+',
+                "removed" => '-',
+                _ => ' ',
+            };
+            text.line(&format!("{sign}{}", visible(&line.text)))
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! Whether ledger, logs and the plugin's file fit together, and having from the logs what the ledger has lost.
+
+use super::create;
+use super::fold::State;
+use super::known::Known;
+use super::ledger::{self, Ledger};
+use super::plugin_domain::{self, DomainProblem, PluginDomain};
+use super::relation::{Presence, Sessions};
+use super::traces::{self, Traces};
+use crate::corpus::Corpus;
+use crate::error::{Code, Failure};
+use crate::model::js_string::JsString;
+use crate::stores::steps::Steps;
+use std::path::{Path, PathBuf};
+
+/// How grave a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gravity {
+    /// Something is to be known.
+    Note,
+    /// Something is damaged.
+    Damage,
+    /// Something is of a version that is not known.
+    Unsupported,
+}
+
+impl Gravity {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Gravity::Note => "note",
+            Gravity::Damage => "damage",
+            Gravity::Unsupported => "unsupported",
+        }
+    }
+}
+
+/// Something that does not fit.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// A stable name.
+    pub kind: &'static str,
+    /// How grave it is.
+    pub gravity: Gravity,
+    /// The side chat it is about.
+    pub child: Option<JsString>,
+    /// The place in the plugin's file.
+    pub row: Option<DomainProblem>,
+    /// One sentence.
+    pub message: String,
+    /// What can be done.
+    pub advice: Option<&'static str>,
+}
+
+/// How many records were had from the logs, or would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Side chats.
+    pub chats: usize,
+    /// Folds.
+    pub folds: usize,
+    /// Cites.
+    pub cites: usize,
+    /// Withdrawals.
+    pub withdrawals: usize,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub struct Diagnosis {
+    /// Where the ledger lies, or would.
+    pub ledger: PathBuf,
+    /// Whether there is one.
+    pub has_ledger: bool,
+    /// The plugin's file.
+    pub plugin: PluginDomain,
+    /// What does not fit.
+    pub findings: Vec<Finding>,
+}
+
+impl Finding {
+    fn new(kind: &'static str, child: &JsString, message: String) -> Finding {
+        Finding { kind, gravity: Gravity::Note, child: Some(child.clone()), row: None, message, advice: None }
+    }
+
+    fn damage(self) -> Finding {
+        Finding { gravity: Gravity::Damage, ..self }
+    }
+
+    fn advice(self, advice: &'static str) -> Finding {
+        Finding { advice: Some(advice), ..self }
+    }
+}
+
+/// What stands in logs and not in the ledger.
+const RESTORE: &str = "`dshkit sidechat doctor --rebuild` puts it into the ledger";
+
+/// Looks at everything and changes nothing.
+///
+/// # Errors
+/// The store cannot be listed.
+pub fn examine(home: &Path, sessions: &Sessions<'_>) -> Result<Diagnosis, Failure> {
+    let plugin = plugin_domain::read(home);
+    let mut findings: Vec<Finding> = plugin.problems.iter().map(|problem| of_plugin(problem, &plugin.path)).collect();
+    let place = ledger::place(home);
+    let opened = Ledger::open_existing(home).and_then(|ledger| match ledger {
+        Some(ledger) => ledger.check().and_then(|()| Ok((ledger.chats()?, Some(ledger)))),
+        None => Ok((Vec::new(), None)),
+    });
+    let traces = traces::find(sessions, opened.as_ref().map_or(&[], |(chats, _)| &chats[..]));
+    for (session, failure) in &traces.unreadable {
+        let message = format!("the log of {session:?} was not looked through: {failure}");
+        findings.push(Finding::new("log-unreadable", session, message).advice("`dshkit sessions check` says more"));
+    }
+    match opened {
+        Ok((_, ledger)) => {
+            let known = Known { ledger, plugin };
+            compare_ledger(&known, sessions, &traces, &mut findings)?;
+            Ok(Diagnosis { ledger: place, has_ledger: known.ledger.is_some(), plugin: known.plugin, findings })
+        }
+        Err(failure) => {
+            let gravity = if failure.code == Code::UnsupportedFormat { Gravity::Unsupported } else { Gravity::Damage };
+            let advice = "move the file away, then `dshkit sidechat doctor --rebuild` has from the logs what they tell";
+            findings.push(Finding {
+                kind: failure.code.name(),
+                gravity,
+                child: None,
+                row: None,
+                message: failure.message,
+                advice: Some(advice),
+            });
+            Ok(Diagnosis { ledger: place, has_ledger: true, plugin, findings })
+        }
+    }
+}
+
+fn of_plugin(problem: &DomainProblem, path: &Path) -> Finding {
+    let is_newer = problem.code == Code::VersionMismatch;
+    Finding {
+        kind: problem.code.name(),
+        gravity: if is_newer { Gravity::Unsupported } else { Gravity::Damage },
+        child: None,
+        message: problem.sentence(path),
+        advice: Some(match problem.code {
+            Code::InvalidRecord => "the plugin does not start with this row; with dsh stopped, put the field right",
+            Code::VersionMismatch => "a newer dshkit may know this version",
+            _ => "the plugin does not start with this file",
+        }),
+        row: Some(problem.clone()),
+    }
+}
+
+/// Compares what the ledger says with the sessions and with what their logs tell.
+fn compare_ledger(
+    known: &Known,
+    sessions: &Sessions<'_>,
+    traces: &Traces,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
+    for chat in known.chats()? {
+        let child = &chat.child.id;
+        for (who, session) in [("parent", &chat.parent), ("side chat's session", &chat.child)] {
+            let id = &session.id;
+            let (kind, what) = match sessions.presence(session) {
+                Presence::Here(_) => continue,
+                Presence::Gone if *session == chat.parent => ("orphaned", "is gone"),
+                Presence::Gone => ("log-gone", "is gone"),
+                Presence::Replaced(_) => ("replaced", "is another session now"),
+                Presence::Unknown(_) => ("unreadable", "cannot be read"),
+            };
+            let finding = Finding::new(kind, child, format!("the {who} {id:?} {what}"));
+            let is_orphan = kind == "orphaned";
+            findings.push(if is_orphan {
+                finding.advice("`dshkit sidechat relink` gives it another parent")
+            } else {
+                finding
+            });
+        }
+    }
+    for chat in traces.chats.iter() {
+        let child = &chat.child.id;
+        if known.chat(child)?.is_none() {
+            let message =
+                format!("the log of {child:?} is that of a side chat of {:?}, and the ledger has none", chat.parent.id);
+            findings.push(Finding::new("chat-unknown", child, message).advice(RESTORE));
+        }
+    }
+    let Some(ledger) = &known.ledger else { return Ok(()) };
+    for chat in ledger.unpublished()? {
+        let message = format!("the making of {:?} was broken off", chat.child.id);
+        findings.push(Finding::new("unfinished", &chat.child.id, message).advice(DELIVER));
+    }
+    for fold in &traces.folds {
+        if ledger.chat(&fold.child)?.is_some() && ledger.fold(&fold.id)?.is_none() {
+            let message = format!("revision {} stands in a log and not in the ledger: {}", fold.revision, fold.id);
+            findings.push(Finding::new("fold-unknown", &fold.child, message).advice(RESTORE));
+        }
+    }
+    for cite in &traces.cites {
+        if ledger.chat(&cite.child)?.is_some() && ledger.cite(&cite.id)?.is_none() {
+            let message = format!("the cite {} stands in a log and not in the ledger", cite.id);
+            findings.push(Finding::new("cite-unknown", &cite.child, message).advice(RESTORE));
+        }
+    }
+    for withdrawal in &traces.withdrawals {
+        if ledger.fold(&withdrawal.fold)?.is_some() && ledger.withdrawal(&withdrawal.fold)?.is_none() {
+            let message =
+                format!("that revision {} was withdrawn stands in a log and not in the ledger", withdrawal.revision);
+            findings.push(Finding::new("withdrawal-unknown", &withdrawal.child, message).advice(RESTORE));
+        }
+    }
+    for chat in ledger.chats()? {
+        of_deliveries(ledger, &chat.child.id, sessions, traces, findings)?;
+    }
+    Ok(())
+}
+
+/// What finishes what was broken off.
+const DELIVER: &str = "`dshkit sidechat deliver` finishes it";
+
+/// Whether what the ledger says of messages is so.
+fn of_deliveries(
+    ledger: &Ledger,
+    child: &JsString,
+    sessions: &Sessions<'_>,
+    traces: &Traces,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Failure> {
+    // A log that is not there, or cannot be read, says nothing about what it holds.
+    let is_readable = |id: &JsString| {
+        sessions.catalog.records.iter().any(|record| record.id() == id)
+            && !traces.unreadable.iter().any(|(unreadable, _)| unreadable == id)
+    };
+    let mut told = |name: String, state: State, place: Option<&JsString>, is_found: bool| match state {
+        State::Pending => findings.push(Finding::new("pending", child, format!("{name} is pending")).advice(DELIVER)),
+        State::Generating => {
+            findings.push(
+                Finding::new("generating", child, format!("a model may still be writing {name}")).advice(DELIVER),
+            );
+        }
+        State::Committed if !is_found && place.is_some_and(is_readable) => {
+            let message = format!("{name} is committed, and its message is not in the log it should be in");
+            findings.push(Finding::new("message-missing", child, message).damage());
+        }
+        State::Committed | State::Prepared | State::Failed => {}
+    };
+    for fold in ledger.folds(child)? {
+        let is_found = traces.folds.iter().any(|found| found.id == fold.id);
+        told(format!("revision {}", fold.revision), fold.state, fold.delivered_to.as_ref(), is_found);
+        if let Some(withdrawal) = ledger.withdrawal(&fold.id)? {
+            let is_found = traces.withdrawals.iter().any(|found| found.fold == fold.id);
+            let name = format!("the withdrawal of revision {}", fold.revision);
+            told(name, withdrawal.state, fold.delivered_to.as_ref(), is_found);
+        }
+    }
+    for cite in ledger.cites(child)? {
+        let is_found = traces.cites.iter().any(|found| found.id == cite.id);
+        told(format!("the cite {}", cite.id), cite.state, cite.target.as_ref().map(|target| &target.id), is_found);
+    }
+    Ok(())
+}
+
+/// Puts into the ledger what the logs tell and it does not know: side chats, committed folds, cites, withdrawals.
+/// What it knows stays as it is; where there is nothing to put down, nothing is made.
+///
+/// # Errors
+/// The store cannot be listed, or the ledger not be written.
+pub fn rebuild(home: &Path, corpus: &Corpus, steps: &mut dyn Steps) -> Result<Restored, Failure> {
+    let known = Known::in_home(home)?;
+    let chats = known.ledger.as_ref().map_or(Ok(Vec::new()), Ledger::chats)?;
+    let traces = traces::find(&Sessions { corpus, catalog: &corpus.catalog()? }, &chats);
+    if known.ledger.is_none() && traces.chats.is_empty() {
+        return Ok(Restored::default());
+    }
+    let plugin = known.plugin;
+    let is_theirs = |child: &JsString| plugin.chats.iter().any(|known| known.chat.child.id == *child);
+    let mut ledger = Ledger::open_for_writing(home, steps)?;
+    create::recover(&mut ledger, corpus, steps)?;
+    let chats: Vec<_> = traces.chats.into_iter().filter(|chat| !is_theirs(&chat.child.id)).collect();
+    let chats = ledger.restore_chats(&chats, steps)?;
+    let ours = |child: &JsString| ledger.chat(child).map(|chat| chat.is_some());
+    let folds = kept(traces.folds, |fold| ours(&fold.child))?;
+    let cites = kept(traces.cites, |cite| ours(&cite.child))?;
+    let folds = ledger.restore_folds(&folds, steps)?;
+    let cites = ledger.restore_cites(&cites, steps)?;
+    let withdrawals = kept(traces.withdrawals, |withdrawal| ledger.fold(&withdrawal.fold).map(|fold| fold.is_some()))?;
+    let withdrawals = ledger.restore_withdrawals(&withdrawals, steps)?;
+    Ok(Restored { chats, folds, cites, withdrawals })
+}
+
+fn kept<T>(items: Vec<T>, is_wanted: impl Fn(&T) -> Result<bool, Failure>) -> Result<Vec<T>, Failure> {
+    let mut kept = Vec::new();
+    for item in items {
+        if is_wanted(&item)? {
+            kept.push(item);
+        }
+    }
+    Ok(kept)
+}
