@@ -36,7 +36,7 @@ pub struct Entry {
 }
 
 /// Every document, by family.
-pub const ALL: [Entry; 40] = [
+pub const ALL: [Entry; 49] = [
     of::<EncodeDocument>(),
     of::<DecodeDocument>(),
     of::<MentionDocument>(),
@@ -68,6 +68,15 @@ pub const ALL: [Entry; 40] = [
     of::<sidechat::commit::CommitDocument>(),
     of::<sidechat::deliver::DeliverDocument>(),
     of::<sidechat::cite::CiteDocument>(),
+    of::<sidechat::cites::CitesDocument>(),
+    of::<sidechat::read::ReadDocument>(),
+    of::<sidechat::read::ToolDocument>(),
+    of::<sidechat::compare::CompareDocument>(),
+    of::<sidechat::withdraw::WithdrawDocument>(),
+    of::<sidechat::tree::TreeDocument>(),
+    of::<sidechat::hide::HideDocument>(),
+    of::<sidechat::relink::RelinkDocument>(),
+    of::<sidechat::doctor::DoctorDocument>(),
     of::<sidechat::status::StatusDocument>(),
     of::<sidechat::usage::UsageDocument>(),
     of::<IndexStatusDocument>(),

@@ -93,8 +93,8 @@ mod tests {
                 let kept = lines.iter().filter(|(change, _)| *change != unwanted);
                 kept.map(|(_, line)| format!("{line}\n")).collect()
             };
-            prop_assert_eq!(without(Change::Added), first);
-            prop_assert_eq!(without(Change::Removed), second);
+            prop_assert_eq!(without(Change::Added), &*first);
+            prop_assert_eq!(without(Change::Removed), &*second);
         }
     }
 }

@@ -174,7 +174,7 @@ pub fn fold_body(text: &str) -> Option<(FoldMode, Option<u64>, &str)> {
 pub fn cite_body(text: &str) -> Option<(Option<(u64, u64)>, &str)> {
     let (head, body) = below_marker(text)?;
     let range = head.lines().next()?.rsplit_once(RANGE).and_then(|(_, rest)| {
-        let (range, time) = rest.split_once('（')?;
+        let (range, time) = rest.rsplit_once('（')?;
         let (start, end) = range.split_once('-')?;
         time.ends_with('）').then_some((start.parse().ok()?, end.parse().ok()?))
     });

@@ -103,7 +103,7 @@ pub(super) fn unchecked(text: &str) -> Vec<(Pointer, Target)> {
 
 /// The message of this id that a pointer may lead to and that may be read: something the user or the model said.
 pub fn readable<'r>(chat: &'r Reading, message_id: &JsString) -> Option<&'r Said> {
-    chat.direct().filter(|said| said.message_id == *message_id).last()
+    chat.direct().rfind(|said| said.message_id == *message_id)
 }
 
 /// The two parts of what stands behind the scheme: up to the slash, and up to what no pointer holds. A character

@@ -8,6 +8,8 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat cites session-5f")]
 pub struct CitesArgs {
     #[command(flatten)]
     chat: OneChat,

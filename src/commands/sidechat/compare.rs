@@ -8,6 +8,8 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat compare session-5f 1 2")]
 pub struct CompareArgs {
     #[command(flatten)]
     chat: OneChat,

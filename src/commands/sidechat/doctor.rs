@@ -10,6 +10,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat doctor
+  dshkit sidechat doctor --rebuild")]
 pub struct DoctorArgs {
     /// Put into the ledger what the logs tell and it does not know
     #[arg(long)]

@@ -12,6 +12,10 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat read session-5f r1 r2 --as latest
+  dshkit sidechat read sidechat://session-5f/message/r1 --as latest
+  dshkit sidechat read --tool-schema")]
 pub struct ReadArgs {
     /// The side chat, or a pointer to the first message
     #[arg(value_name = "SIDECHAT", required_unless_present = "tool_schema")]

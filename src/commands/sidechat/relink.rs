@@ -9,6 +9,8 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat relink session-5f --parent session-c3 --dry-run")]
 pub struct RelinkArgs {
     #[command(flatten)]
     chat: OneChat,

@@ -8,6 +8,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat tree
+  dshkit sidechat tree session-c3")]
 pub struct TreeArgs {
     /// The session whose side chats are shown, theirs, and so on [default: all]
     #[arg(value_name = "SESSION")]

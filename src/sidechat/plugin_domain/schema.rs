@@ -97,7 +97,7 @@ fn count(view: View<'_>, report: &mut Report) {
 
 /// A whole number from 1.
 fn positive(view: View<'_>, report: &mut Report) {
-    if !view.count().is_some_and(|number| number > 0) {
+    if view.count().is_none_or(|number| number == 0) {
         report.expected("a whole number from 1");
     }
 }
@@ -115,14 +115,14 @@ fn string(view: View<'_>, report: &mut Report) {
 }
 
 fn some_string(view: View<'_>, report: &mut Report) {
-    if !view.string().is_some_and(|text| !text.is_empty()) {
+    if view.string().is_none_or(|text| text.is_empty()) {
         report.expected("a text that is not empty");
     }
 }
 
 fn short_string(most: usize) -> impl Fn(View<'_>, &mut Report) {
     move |view, report| {
-        if !view.string().is_some_and(|text| text.len_utf16() <= most) {
+        if view.string().is_none_or(|text| text.len_utf16() > most) {
             report.expected(&format!("a text of at most {most} characters"));
         }
     }

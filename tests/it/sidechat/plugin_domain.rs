@@ -77,7 +77,7 @@ fn side_chats_of_the_plugin_are_looked_at_and_never_changed() {
             (&json!(child), &json!("plugin"), &json!("archived"))
         );
         assert_eq!((&chat["latestFoldRevision"], &chat["committedFolds"]), (&json!(1), &json!(2)));
-        assert_eq!(nodes(&chats), [child.clone()]);
+        assert_eq!(nodes(&chats), std::slice::from_ref(&child));
         assert_eq!(chats.run(&["catalog"]).success().json()["chats"], listed["chats"]);
         let shown = chats.run(&["show", &child]).success().json();
         assert_eq!((&shown["folds"][0]["text"], &shown["folds"][1]["standing"]), (&json!(FOLD), &json!("withdrawn")));
