@@ -110,6 +110,15 @@ pub fn key(name: &str) -> Option<String> {
     env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty())
 }
 
+/// Has this called whenever the user wants the process to stop (Ctrl-C, `SIGTERM`, `SIGHUP`), instead of its being
+/// stopped. May be said once in a process.
+///
+/// # Errors
+/// The system would not have it.
+pub fn on_interrupt(call: impl FnMut() + Send + 'static) -> std::io::Result<()> {
+    ctrlc::set_handler(call).map_err(std::io::Error::other)
+}
+
 /// The arguments of the process, its name first.
 pub fn arguments() -> impl Iterator<Item = OsString> {
     env::args_os()

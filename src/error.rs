@@ -78,6 +78,10 @@ pub enum Code {
     Orphaned,
     /// The status of a side chat does not allow that.
     StatusInvalid,
+    /// Somebody has the side chat open for writing.
+    SessionHeld,
+    /// A dsh has gone on with the side chat, which is not written to from a shell any more.
+    ContinueInDsh,
     /// There is no such fold.
     FoldNotFound,
     /// A model is still writing the fold.
@@ -112,6 +116,8 @@ pub enum Code {
     DeliveryPending,
     /// A model gave no usable answer.
     ModelFailed,
+    /// The user broke off an answer.
+    Interrupted,
     /// The ledger of side chats cannot be used.
     LedgerFailed,
     /// Another dshkit is writing to the ledger.
@@ -154,7 +160,7 @@ pub enum Code {
 
 impl Code {
     /// Every code.
-    pub const ALL: [Code; 70] = [
+    pub const ALL: [Code; 73] = [
         Code::Usage,
         Code::InvalidConfig,
         Code::InvalidReferenceConfig,
@@ -189,6 +195,8 @@ impl Code {
         Code::PluginOwned,
         Code::Orphaned,
         Code::StatusInvalid,
+        Code::SessionHeld,
+        Code::ContinueInDsh,
         Code::FoldNotFound,
         Code::FoldGenerating,
         Code::FoldFailed,
@@ -206,6 +214,7 @@ impl Code {
         Code::DeliveryFailed,
         Code::DeliveryPending,
         Code::ModelFailed,
+        Code::Interrupted,
         Code::LedgerFailed,
         Code::LedgerBusy,
         Code::MalformedMedium,
@@ -264,6 +273,8 @@ impl Code {
             Code::PluginOwned => "plugin-owned",
             Code::Orphaned => "orphaned",
             Code::StatusInvalid => "status-invalid",
+            Code::SessionHeld => "session-held",
+            Code::ContinueInDsh => "continue-in-dsh",
             Code::FoldNotFound => "fold-not-found",
             Code::FoldGenerating => "fold-generating",
             Code::FoldFailed => "fold-failed",
@@ -281,6 +292,7 @@ impl Code {
             Code::DeliveryFailed => "delivery-failed",
             Code::DeliveryPending => "delivery-pending",
             Code::ModelFailed => "model-failed",
+            Code::Interrupted => "interrupted",
             Code::LedgerFailed => "ledger-failed",
             Code::LedgerBusy => "ledger-busy",
             Code::MalformedMedium => "malformed-medium",
@@ -343,6 +355,8 @@ impl Code {
             | Code::PluginOwned
             | Code::Orphaned
             | Code::StatusInvalid
+            | Code::SessionHeld
+            | Code::ContinueInDsh
             | Code::FoldGenerating
             | Code::FoldFailed
             | Code::FoldStructure
@@ -373,6 +387,7 @@ impl Code {
             | Code::IndexFailed
             | Code::DeliveryFailed
             | Code::ModelFailed
+            | Code::Interrupted
             | Code::LedgerFailed => 8,
             Code::Internal => 70,
         }

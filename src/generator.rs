@@ -5,9 +5,12 @@
 //! believed.
 
 pub mod command;
+pub mod conversation;
 pub mod endpoint;
+mod server_events;
 
 use crate::error::{Code, Failure};
+use conversation::{Conversation, Speech};
 
 /// The most an answer may hold, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -67,6 +70,16 @@ impl Generator {
         match self {
             Generator::Command(command) => command.ask(prompt),
             Generator::Endpoint(endpoint) => endpoint.ask(prompt),
+        }
+    }
+}
+
+impl Generator {
+    /// Has the model go on with a conversation.
+    pub fn converse(&self, conversation: &Conversation) -> Speech {
+        match self {
+            Generator::Command(command) => command.converse(conversation),
+            Generator::Endpoint(endpoint) => endpoint.converse(conversation),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! so that dsh shows and continues both without knowing of any of this. Which session belongs to which,
 //! and how far each delivery has come, the [`ledger`] remembers.
 
+pub mod ask;
 pub mod chat;
 pub mod citation;
 pub mod cite;
@@ -25,6 +26,7 @@ pub mod lifecycle;
 pub mod line_diff;
 pub mod listing;
 pub mod marker;
+mod own_log;
 pub mod plugin_domain;
 pub mod pointer;
 pub mod prepare;

@@ -1,6 +1,7 @@
-//! `sidechat create | fold | commit | deliver | cite | cites | read | compare | withdraw | list | tree | catalog |
+//! `sidechat create | ask | fold | commit | deliver | cite | cites | read | compare | withdraw | list | tree | catalog |
 //! show | resume | archive | restore | abandon | hide | unhide | relink | usage | doctor`
 
+mod ask;
 mod catalog;
 mod cite;
 mod cites;
@@ -34,6 +35,8 @@ use clap::Subcommand;
 pub enum SidechatCommand {
     /// Start a side chat of a session
     Create(create::CreateArgs),
+    /// Ask a side chat something; the model's answer is kept in its log
+    Ask(ask::AskArgs),
     /// Prepare a conclusion of a side chat
     Fold(fold::FoldArgs),
     /// Bring a prepared conclusion to the parent
@@ -81,6 +84,7 @@ pub enum SidechatCommand {
 pub(super) fn run(command: SidechatCommand, context: &mut Context) -> anyhow::Result<u8> {
     match command {
         SidechatCommand::Create(args) => create::run(&args, context),
+        SidechatCommand::Ask(args) => ask::run(&args, context),
         SidechatCommand::Fold(args) => fold::run(&args, context),
         SidechatCommand::Commit(args) => commit::run(&args, context),
         SidechatCommand::Deliver(args) => deliver::run(&args, context),

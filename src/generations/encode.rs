@@ -1,8 +1,10 @@
 //! The few events that are written, encoded back (formats.md §11; oracle README, "Findings").
 //!
 //! Only what every dsh from 0.1.0 to 0.2.1 reads is here: the header of a v0 log, the events of a first
-//! turn without a model, and one message of a plugin, whose source v4 spells in another way. Members
+//! turn without a model, a whole [`turn`] with one, and one message of a plugin, whose source v4 spells in another way. Members
 //! stand in the order in which dsh writes them.
+
+pub mod turn;
 
 use super::Generation;
 use crate::model::js_string::JsString;

@@ -1,10 +1,12 @@
 //! A command as a model: the prompt on its standard input, the answer on its standard output.
 
+use super::conversation::{CallFault, Conversation, Heard, Speech};
 use super::{Answer, MAX_BYTES, Prompt, excerpt, failed, some_text};
 use crate::error::Failure;
+use crate::model::json::{Object, write_value};
 use std::io::{self, Read, Write};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -28,14 +30,8 @@ impl CommandModel {
     /// # Errors
     /// It cannot be run, fails, takes too long, or writes nothing, too much, or no text.
     pub fn ask(&self, prompt: &Prompt) -> Result<Answer, Failure> {
-        let mut command = Command::new("sh");
-        command.args(["-c", &self.command]);
-        command.env("DSHKIT_MAX_TOKENS", prompt.max_tokens.to_string());
-        command.envs(self.model.as_ref().map(|model| ("DSHKIT_MODEL", model)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|error| failed(format!("the model command cannot be run: {error}")))?;
+        let child = self.spawn(prompt.max_tokens);
+        let mut child = child.map_err(|error| failed(format!("the model command cannot be run: {error}")))?;
         let result = self.talk(&mut child, prompt);
         if result.is_err() {
             end(&mut child);
@@ -43,12 +39,46 @@ impl CommandModel {
         result
     }
 
+    /// Has the command write the next message of a conversation, which it gets as lines of JSON.
+    pub(super) fn converse(&self, conversation: &Conversation) -> Speech {
+        let mut child = match self.spawn(conversation.max_tokens) {
+            Ok(child) => child,
+            Err(error) => {
+                let fault = fault(format!("the model command cannot be run: {error}"));
+                return Speech::begin(self.timeout, None, move |hear| hear(Heard::Failed(fault)));
+            }
+        };
+        write_in_background(&mut child, as_text(conversation));
+        let stdout = child.stdout.take();
+        let stderr = read_in_background(child.stderr.take(), MAX_ERROR_BYTES);
+        let child = Arc::new(Mutex::new(child));
+        let timeout = self.timeout;
+        Speech::begin(timeout, Some(Arc::clone(&child)), move |hear| {
+            let end = match speak(stdout, hear) {
+                Err(fault) => Heard::Failed(fault),
+                Ok(()) => match wait(&child, timeout) {
+                    Some(status) if status.success() => Heard::End { usage: None, is_cut_off: false },
+                    Some(status) => Heard::Failed(fault(format!("the model command failed, {status}: {}", said(&stderr)))),
+                    None => Heard::Failed(fault("the model command did not end")),
+                },
+            };
+            hear(end);
+        })
+    }
+
+    fn spawn(&self, max_tokens: u64) -> io::Result<Child> {
+        let mut command = Command::new("sh");
+        command.args(["-c", &self.command]);
+        command.env("DSHKIT_MAX_TOKENS", max_tokens.to_string());
+        command.envs(self.model.as_ref().map(|model| ("DSHKIT_MODEL", model)));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn()
+    }
+
     fn talk(&self, child: &mut Child, prompt: &Prompt) -> Result<Answer, Failure> {
-        let input = format!("{}\n\n{}\n", prompt.instructions, prompt.input);
-        if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read its input is none the worse for it.
-            thread::spawn(move || stdin.write_all(input.as_bytes()));
-        }
+        write_in_background(child, format!("{}\n\n{}\n", prompt.instructions, prompt.input));
         let stdout = read_in_background(child.stdout.take(), MAX_BYTES + 1);
         let stderr = read_in_background(child.stderr.take(), MAX_ERROR_BYTES);
         let late = || failed(format!("the model command did not end within {} s", self.timeout.as_secs()));
@@ -57,11 +87,9 @@ impl CommandModel {
         if written.len() as u64 > MAX_BYTES {
             return Err(failed(format!("the model command wrote more than {MAX_BYTES} bytes")));
         }
-        let status = wait(child, self.timeout).ok_or_else(late)?;
+        let status = ended(self.timeout, || child.try_wait().ok().flatten()).ok_or_else(late)?;
         if !status.success() {
-            let said = stderr.recv_timeout(Duration::from_secs(1)).ok().and_then(Result::ok).unwrap_or_default();
-            let said = excerpt(&String::from_utf8_lossy(&said));
-            return Err(failed(format!("the model command failed, {status}: {said}")));
+            return Err(failed(format!("the model command failed, {status}: {}", said(&stderr))));
         }
         let text =
             String::from_utf8(written).map_err(|_| failed("the model command wrote something else than text"))?;
@@ -79,12 +107,86 @@ fn read_in_background<R: Read + Send + 'static>(from: Option<R>, most: u64) -> m
     receiver
 }
 
+fn write_in_background(child: &mut Child, input: String) {
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that does not read its input is none the worse for it.
+        thread::spawn(move || stdin.write_all(input.as_bytes()));
+    }
+}
+
+/// What a command that failed has said of it.
+fn said(stderr: &mpsc::Receiver<io::Result<Vec<u8>>>) -> String {
+    let said = stderr.recv_timeout(Duration::from_secs(1)).ok().and_then(Result::ok).unwrap_or_default();
+    excerpt(&String::from_utf8_lossy(&said))
+}
+
+fn fault(message: impl Into<String>) -> CallFault {
+    CallFault::new("UNKNOWN", message)
+}
+
+/// A conversation as one text.
+fn as_text(conversation: &Conversation) -> String {
+    let mut text = "Below is a conversation, a message a line, as JSON. Write the next message of the assistant, as \
+        plain text and with nothing around it.\n\n"
+        .to_owned();
+    for message in &conversation.messages {
+        let line = Object::of([("role", message.role.name().into()), ("content", message.text.as_str().into())]);
+        write_value(&line.into(), &mut text);
+        text.push('\n');
+    }
+    text
+}
+
+/// Tells what a command writes as it writes it, without the white space around it.
+fn speak(stdout: Option<impl Read>, hear: &mut dyn FnMut(Heard)) -> Result<(), CallFault> {
+    let mut stdout = stdout.ok_or_else(|| fault("the model command has no output"))?;
+    let mut held: Vec<u8> = Vec::new();
+    let (mut bytes, mut is_begun) = (0, false);
+    let mut buffer = [0; 4096];
+    loop {
+        let read = match stdout.read(&mut buffer) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(fault(format!("the model command cannot be read: {error}"))),
+        };
+        bytes += read as u64;
+        if bytes > MAX_BYTES {
+            return Err(fault(format!("the model command wrote more than {MAX_BYTES} bytes")));
+        }
+        held.extend_from_slice(&buffer[..read]);
+        let whole = match str::from_utf8(&held) {
+            Ok(text) => text,
+            // A character that is cut is whole with the next read.
+            Err(error) if error.error_len().is_none() && read > 0 => {
+                str::from_utf8(&held[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(_) => return Err(fault("the model command wrote something else than text")),
+        };
+        let begun = if is_begun { whole } else { whole.trim_start() };
+        // White space at the end is said when something follows it.
+        let piece = begun.trim_end();
+        let rest = whole.len() - begun.len() + piece.len();
+        if !piece.is_empty() {
+            is_begun = true;
+            hear(Heard::Text(piece.to_owned()));
+            held.drain(..rest);
+        }
+        if read == 0 {
+            return if is_begun { Ok(()) } else { Err(CallFault::new("EMPTY_RESPONSE", "the model answered nothing")) };
+        }
+    }
+}
+
 /// Waits for a command that has closed its output.
-fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus> {
+fn wait(child: &Mutex<Child>, timeout: Duration) -> Option<ExitStatus> {
+    ended(timeout, || child.lock().ok()?.try_wait().ok().flatten())
+}
+
+fn ended(timeout: Duration, mut look: impl FnMut() -> Option<ExitStatus>) -> Option<ExitStatus> {
     const PAUSE: Duration = Duration::from_millis(10);
     let mut left = timeout;
     loop {
-        if let Ok(Some(status)) = child.try_wait() {
+        if let Some(status) = look() {
             return Some(status);
         }
         left = left.checked_sub(PAUSE)?;
@@ -93,7 +195,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Option<std::process::ExitStatus
 }
 
 /// Ends a command and everything in its group.
-fn end(child: &mut Child) {
+pub(super) fn end(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -104,11 +206,58 @@ fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::conversation::{Message, Role};
     use super::*;
 
     fn ask(command: &str, timeout: Duration) -> Result<Answer, Failure> {
         let prompt = Prompt { instructions: "Do it.".to_owned(), input: "With this.".to_owned(), max_tokens: 7 };
         CommandModel { command: command.to_owned(), model: Some("m".to_owned()), timeout }.ask(&prompt)
+    }
+
+    /// What is heard of a command that goes on with a conversation, the text together.
+    fn hear(command: &str, patience: Duration) -> (String, Heard) {
+        let model = CommandModel { command: command.to_owned(), model: None, timeout: patience };
+        let messages = vec![Message { role: Role::User, text: "Why <b>?".to_owned() }];
+        let mut speech = model.converse(&Conversation { messages, max_tokens: 7 });
+        let mut text = String::new();
+        loop {
+            match speech.hear() {
+                Heard::Text(piece) => text.push_str(&piece),
+                end => return (text, end),
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_is_heard_while_it_speaks() {
+        let end = Heard::End { usage: None, is_cut_off: false };
+        let (text, ended) = hear("tail -n 1", LONG);
+        assert_eq!((text.as_str(), &ended), (r#"{"role":"user","content":"Why <b>?"}"#, &end));
+        let slowly = "printf '  Sm\\303'; sleep 0.05; printf '\\270rre'; sleep 0.05; printf 'br\\303\\270d \\n\\n'; printf 'x\\n'";
+        assert_eq!(hear(slowly, LONG), ("Smørrebrød \n\nx".to_owned(), end));
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_heard_out_has_failed() {
+        let fault = |command, patience| match hear(command, patience) {
+            (text, Heard::Failed(fault)) => (text, fault.code, fault.message),
+            other => panic!("{other:?}"),
+        };
+        let (text, code, message) = fault("echo half; echo why >&2; exit 3", LONG);
+        assert_eq!((text.as_str(), code.as_str()), ("half", "UNKNOWN"));
+        assert!(message.ends_with("why"), "{message}");
+        assert_eq!(fault("true", LONG).1, "EMPTY_RESPONSE");
+        assert!(fault("printf '\\377'", LONG).2.contains("text"));
+        assert!(fault("yes", LONG).2.contains("more than"));
+        assert_eq!(fault("echo a; sleep 1000", Duration::from_millis(300)).1, "TIMEOUT");
+    }
+
+    #[test]
+    fn who_is_interrupted_hears_of_it() {
+        let model = CommandModel { command: "sleep 1000".to_owned(), model: None, timeout: LONG };
+        let mut speech = model.converse(&Conversation { messages: Vec::new(), max_tokens: 1 });
+        speech.interrupter()();
+        assert_eq!(speech.hear(), Heard::Interrupted);
     }
 
     const LONG: Duration = Duration::from_secs(30);

@@ -1,12 +1,14 @@
 //! An endpoint that speaks the chat API of OpenAI, as DeepSeek's does.
 
-use super::{Answer, MAX_BYTES, Prompt, Usage, excerpt, failed, some_text};
+use super::conversation::{CallFault, Conversation, Heard, Speech};
+use super::{Answer, MAX_BYTES, Prompt, Usage, excerpt, failed, server_events, some_text};
 use crate::error::Failure;
-use crate::model::js_string::JsStr;
-use crate::model::json::{Object, Value, View, parse, write_value};
+use crate::model::js_string::{JsStr, JsString};
+use crate::model::json::{Kind, Object, Value, View, parse, write_value};
 use std::fmt;
+use std::io::BufReader;
 use std::time::Duration;
-use ureq::http::{HeaderMap, header};
+use ureq::http::{HeaderMap, Response, header};
 use ureq::{Agent, Body};
 
 /// DeepSeek's own endpoint.
@@ -18,7 +20,11 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(
 /// The longest wait an endpoint may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
+/// The most that is read of a stream, in bytes: of each piece of an answer there is much that is none of it.
+const MAX_STREAM_BYTES: u64 = 256 << 20;
+
 /// An endpoint.
+#[derive(Clone)]
 pub struct EndpointModel {
     /// Where it is, without `/chat/completions`.
     pub url: String,
@@ -41,6 +47,10 @@ impl fmt::Debug for EndpointModel {
 /// Why a try failed.
 struct Fault {
     message: String,
+    /// What kind of failure it is, in the words of dsh.
+    code: String,
+    /// The status of the response, if that was it.
+    status: Option<u16>,
     /// Whether another try may do better, and after what time if the endpoint says so.
     retry: Option<Option<Duration>>,
 }
@@ -51,79 +61,242 @@ impl EndpointModel {
     /// # Errors
     /// The endpoint cannot be reached, takes too long, says no, or answers something else than it should.
     pub fn ask(&self, prompt: &Prompt) -> Result<Answer, Failure> {
+        let agent = self.agent(Some(self.timeout));
+        let message =
+            |role: &'static str, text: &str| Value::from(Object::of([("role", role.into()), ("content", text.into())]));
+        let messages = vec![message("system", &prompt.instructions), message("user", &prompt.input)];
+        let body = self.body(messages, prompt.max_tokens, false);
+        let answer = self.patiently(|| {
+            let (_, mut body) = self.post(&agent, &body)?.into_parts();
+            answer(&read(&mut body)?)
+        });
+        answer.map_err(|fault| failed(format!("the model at {} gave no answer: {}", self.url, self.cleaned(&fault))))
+    }
+
+    /// Has the endpoint go on with a conversation, and say it piece by piece.
+    pub(super) fn converse(&self, conversation: &Conversation) -> Speech {
+        let model = self.clone();
+        let message = |message: &super::conversation::Message| {
+            Value::from(Object::of([("role", message.role.name().into()), ("content", message.text.as_str().into())]))
+        };
+        let messages = conversation.messages.iter().map(message).collect();
+        let body = self.body(messages, conversation.max_tokens, true);
+        Speech::begin(self.timeout, None, move |hear| {
+            let agent = model.agent(None);
+            // Only what has not begun to speak can be asked again.
+            let response = model.patiently(|| model.post(&agent, &body));
+            let end = response.and_then(|response| listen(response, hear)).unwrap_or_else(|fault| {
+                let message = format!("the model at {} failed: {}", model.url, model.cleaned(&fault));
+                Heard::Failed(CallFault { message, code: fault.code, status: fault.status })
+            });
+            hear(end);
+        })
+    }
+
+    /// What makes the calls. `timeout`: how long a whole one may take; otherwise only its beginning is timed.
+    fn agent(&self, timeout: Option<Duration>) -> Agent {
         let mut config = Agent::config_builder();
         if self.url.starts_with("http://") {
             // What is not encrypted passes through nobody's hands.
             config = config.proxy(None);
         }
-        let agent = Agent::new_with_config(
+        Agent::new_with_config(
             config
-                .timeout_global(Some(self.timeout))
+                .timeout_global(timeout)
+                .timeout_connect(Some(self.timeout))
+                .timeout_recv_response(Some(self.timeout))
                 .http_status_as_error(false)
                 // The key goes to nobody the user has not named.
                 .max_redirects(0)
                 .max_redirects_will_error(false)
                 .user_agent(concat!("dshkit/", env!("CARGO_PKG_VERSION")))
                 .build(),
-        );
-        let body = self.body(prompt);
+        )
+    }
+
+    /// Tries, and tries again twice what the endpoint is too busy for.
+    fn patiently<T>(&self, attempt: impl Fn() -> Result<T, Fault>) -> Result<T, Fault> {
         for pause in BACKOFF {
-            match self.attempt(&agent, &body) {
-                Ok(answer) => return Ok(answer),
+            match attempt() {
                 Err(Fault { retry: Some(wait), .. }) => (self.sleep)(wait.unwrap_or(pause).min(MAX_WAIT)),
-                Err(fault) => return Err(self.failure(&fault)),
+                result => return result,
             }
         }
-        self.attempt(&agent, &body).map_err(|fault| self.failure(&fault))
+        attempt()
     }
 
-    fn failure(&self, fault: &Fault) -> Failure {
-        let message = match &self.key {
+    /// What a fault says, without the key.
+    fn cleaned(&self, fault: &Fault) -> String {
+        match &self.key {
             Some(key) if !key.is_empty() => fault.message.replace(key.as_str(), "(the key)"),
             _ => fault.message.clone(),
-        };
-        failed(format!("the model at {} gave no answer: {message}", self.url))
+        }
     }
 
-    fn body(&self, prompt: &Prompt) -> String {
-        let message =
-            |role: &'static str, text: &str| Value::from(Object::of([("role", role.into()), ("content", text.into())]));
-        let messages = vec![message("system", &prompt.instructions), message("user", &prompt.input)];
-        let body = Object::of([
+    fn body(&self, messages: Vec<Value>, max_tokens: u64, is_stream: bool) -> String {
+        let mut body = Object::of([
             ("model", self.model.as_str().into()),
             ("messages", Value::Array(messages)),
-            ("max_tokens", prompt.max_tokens.into()),
-            ("stream", false.into()),
+            ("max_tokens", max_tokens.into()),
+            ("stream", is_stream.into()),
         ]);
+        if is_stream {
+            body.set("stream_options", Object::of([("include_usage", true.into())]).into());
+        }
         let mut text = String::new();
         write_value(&body.into(), &mut text);
         text
     }
 
-    fn attempt(&self, agent: &Agent, body: &str) -> Result<Answer, Fault> {
+    /// Posts a request and gives the response if it is a good one.
+    fn post(&self, agent: &Agent, body: &str) -> Result<Response<Body>, Fault> {
         let url = format!("{}/chat/completions", self.url.trim_end_matches('/'));
         let mut request = agent.post(&url).header(header::CONTENT_TYPE, "application/json");
         if let Some(key) = &self.key {
             request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
         }
-        let response = request.send(body).map_err(|error| Fault { message: error.to_string(), retry: None })?;
+        let response = request.send(body).map_err(|error| {
+            let code = if matches!(error, ureq::Error::Timeout(_)) { "TIMEOUT" } else { "TRANSPORT" };
+            fault(code, error.to_string())
+        })?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
         let (parts, mut body) = response.into_parts();
         let status = parts.status.as_u16();
-        let text = read(&mut body);
-        if parts.status.is_success() {
-            return answer(&text?);
-        }
-        let said = text.ok().map(|text| said(&text)).filter(|said| !said.is_empty());
-        let message = format!("status {status}{}", said.map(|said| format!(": {said}")).unwrap_or_default());
+        let said = read(&mut body).ok().map(|text| said(&text)).filter(|said| !said.is_empty());
         let may_retry = status == 429 || (500..600).contains(&status);
-        Err(Fault { message, retry: may_retry.then(|| retry_after(&parts.headers)) })
+        Err(Fault {
+            message: format!("status {status}{}", said.map(|said| format!(": {said}")).unwrap_or_default()),
+            code: code_of(status),
+            status: Some(status),
+            retry: may_retry.then(|| retry_after(&parts.headers)),
+        })
+    }
+}
+
+/// The word dsh has for a response that is none.
+fn code_of(status: u16) -> String {
+    match status {
+        400 | 413 => "INVALID_REQUEST".to_owned(),
+        401 | 403 => "AUTH".to_owned(),
+        402 => "QUOTA".to_owned(),
+        429 => "RATE_LIMIT".to_owned(),
+        500.. => "SERVER".to_owned(),
+        _ => format!("HTTP_{status}"),
+    }
+}
+
+/// Listens to what an endpoint streams, and gives the end of it. An endpoint that does not stream says all at
+/// once.
+fn listen(response: Response<Body>, hear: &mut dyn FnMut(Heard)) -> Result<Heard, Fault> {
+    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_stream = kind.is_none_or(|kind| kind.contains("event-stream"));
+    let (_, mut body) = response.into_parts();
+    if !is_stream {
+        let answer = answer(&read(&mut body)?)?;
+        hear(Heard::Text(answer.text));
+        return Ok(Heard::End { usage: answer.usage, is_cut_off: false });
+    }
+    let mut stream = Stream::default();
+    let reader = BufReader::new(body.with_config().limit(MAX_STREAM_BYTES).reader());
+    let mut wrong = None;
+    let is_over = server_events::read(reader, &mut |data| {
+        stream.take(data, hear).unwrap_or_else(|fault| {
+            wrong = Some(fault);
+            true
+        })
+    });
+    match (wrong, is_over) {
+        (Some(wrong), _) => Err(wrong),
+        (None, Ok(true)) => stream.end(),
+        (None, Ok(false)) => Err(fault("STREAM_CLOSED", "it stopped in the middle of its answer")),
+        (None, Err(error)) => Err(fault("TRANSPORT", error.to_string())),
+    }
+}
+
+/// What has been heard of a stream.
+#[derive(Default)]
+struct Stream {
+    reasoning: Half,
+    text: Half,
+    bytes: u64,
+    finish: Option<String>,
+    usage: Option<Usage>,
+}
+
+impl Stream {
+    /// Takes the data of one event; whether it was the last.
+    fn take(&mut self, data: &str, hear: &mut dyn FnMut(Heard)) -> Result<bool, Fault> {
+        if data == "[DONE]" {
+            return Ok(true);
+        }
+        let malformed = || fault("MALFORMED_RESPONSE", format!("it streamed something else than JSON: {}", excerpt(data)));
+        let view = parse(data).map_err(|_| malformed())?;
+        if view.get("error").is_some_and(|error| error.kind() != Kind::Null) {
+            return Err(fault("SERVER", said(data)));
+        }
+        if let Some(usage) = view.get("usage").and_then(usage) {
+            self.usage = Some(usage);
+        }
+        let Some(choice) = view.get("choices").and_then(|choices| choices.elements().next()) else { return Ok(false) };
+        let part = |key| choice.get("delta").and_then(|delta| delta.get(key)).and_then(View::string);
+        if let Some(piece) = part("reasoning_content").and_then(|piece| self.reasoning.join(&piece)) {
+            self.bytes += piece.len() as u64;
+            hear(Heard::Reasoning(piece));
+        }
+        if let Some(piece) = part("content").and_then(|piece| self.text.join(&piece)) {
+            self.bytes += piece.len() as u64;
+            hear(Heard::Text(piece));
+        }
+        if self.bytes > MAX_BYTES {
+            return Err(fault("MALFORMED_RESPONSE", format!("it wrote more than {MAX_BYTES} bytes")));
+        }
+        if let Some(reason) = choice.get("finish_reason").and_then(View::string) {
+            self.finish = Some(reason.to_string_lossy().into_owned());
+        }
+        Ok(false)
+    }
+
+    fn end(self) -> Result<Heard, Fault> {
+        let is_cut_off = match self.finish.as_deref() {
+            None | Some("stop") => false,
+            Some("length") => true,
+            Some(reason) => {
+                let reason = excerpt(reason);
+                return Err(fault(&reason.to_uppercase(), format!("the answer ended with {reason:?}")));
+            }
+        };
+        if self.bytes == 0 {
+            return Err(fault("EMPTY_RESPONSE", "the model answered nothing"));
+        }
+        Ok(Heard::End { usage: self.usage, is_cut_off })
+    }
+}
+
+/// The half of a character that an endpoint may cut in two.
+#[derive(Default)]
+struct Half(JsString);
+
+impl Half {
+    /// The next piece as text, with the half that was held back and without one that is cut now. `None`:
+    /// nothing of it can be said yet.
+    fn join(&mut self, piece: &JsStr<'_>) -> Option<String> {
+        let mut whole = std::mem::take(&mut self.0);
+        whole.push_js(piece);
+        if let Some(unit @ 0xD800..=0xDBFF) = whole.units().last() {
+            self.0.push_unit(unit);
+            let units: Vec<u16> = whole.units().collect();
+            whole = units[..units.len() - 1].iter().copied().collect();
+        }
+        (!whole.is_empty()).then(|| whole.to_string_lossy().into_owned())
     }
 }
 
 fn read(body: &mut Body) -> Result<String, Fault> {
     let bytes = body.with_config().limit(MAX_BYTES).read_to_vec();
-    let bytes = bytes.map_err(|error| Fault { message: error.to_string(), retry: None })?;
-    String::from_utf8(bytes).map_err(|_| fault("it answered something else than text"))
+    let bytes = bytes.map_err(|error| fault("TRANSPORT", error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| malformed("it answered something else than text"))
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -138,19 +311,19 @@ fn said(text: &str) -> String {
 }
 
 fn answer(text: &str) -> Result<Answer, Fault> {
-    let view = parse(text).map_err(|_| fault(&format!("it answered no JSON: {}", excerpt(text))))?;
+    let view = parse(text).map_err(|_| malformed(&format!("it answered no JSON: {}", excerpt(text))))?;
     let choice = view.get("choices").and_then(|choices| choices.elements().next());
-    let choice = choice.ok_or_else(|| fault(&format!("it answered no choice: {}", excerpt(text))))?;
+    let choice = choice.ok_or_else(|| malformed(&format!("it answered no choice: {}", excerpt(text))))?;
     let content = choice.get("message").and_then(|message| message.get("content")).and_then(View::string);
-    let content = content.ok_or_else(|| fault("its choice has no text"))?;
+    let content = content.ok_or_else(|| malformed("its choice has no text"))?;
     // Who does not say why it ended is believed to have ended.
     match choice.get("finish_reason").and_then(View::string) {
         None => {}
         Some(reason) if reason == "stop" => {}
-        Some(reason) if reason == "length" => return Err(fault("the answer was cut off at the most it may write")),
-        Some(reason) => return Err(fault(&format!("the answer ended with {:?}", excerpt(&reason.to_string_lossy())))),
+        Some(reason) if reason == "length" => return Err(malformed("the answer was cut off at the most it may write")),
+        Some(reason) => return Err(malformed(&format!("the answer ended with {:?}", excerpt(&reason.to_string_lossy())))),
     }
-    let text = some_text(&content.to_string_lossy()).map_err(|failure| fault(&failure.message))?;
+    let text = some_text(&content.to_string_lossy()).map_err(|failure| fault("EMPTY_RESPONSE", failure.message))?;
     let model = view.get("model").and_then(View::string).map(|model: JsStr<'_>| model.to_string_lossy().into_owned());
     Ok(Answer { text, model, usage: view.get("usage").and_then(usage) })
 }
@@ -170,12 +343,17 @@ fn usage(usage: View<'_>) -> Option<Usage> {
     })
 }
 
-fn fault(message: &str) -> Fault {
-    Fault { message: message.to_owned(), retry: None }
+fn fault(code: &str, message: impl Into<String>) -> Fault {
+    Fault { message: message.into(), code: code.to_owned(), status: None, retry: None }
+}
+
+fn malformed(message: &str) -> Fault {
+    fault("MALFORMED_RESPONSE", message)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::conversation::{Message, Role};
     use super::*;
     use std::io::{Read, Write};
     use std::net::TcpListener;
@@ -236,6 +414,82 @@ mod tests {
         let prompt = Prompt { instructions: "Do it.".to_owned(), input: "With this.".to_owned(), max_tokens: 7 };
         let answer = model.ask(&prompt);
         (answer, server.join().unwrap())
+    }
+
+    /// A stream of these events, whole.
+    fn stream(events: &[&str]) -> Vec<u8> {
+        let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        response("200 OK", "Content-Type: text/event-stream\r\n", &body)
+    }
+
+    /// What is heard of an endpoint: the pieces, and the end.
+    fn hear(responses: Vec<Vec<u8>>) -> (Vec<Heard>, Heard, Vec<String>) {
+        let (url, server) = serve(responses);
+        let key = Some("sk-secret".to_owned());
+        let model =
+            EndpointModel { url, model: "m".to_owned(), key, timeout: Duration::from_secs(20), sleep: |_| {} };
+        let messages = vec![Message { role: Role::User, text: "Why?".to_owned() }];
+        let mut speech = model.converse(&Conversation { messages, max_tokens: 7 });
+        let mut pieces = Vec::new();
+        let end = loop {
+            match speech.hear() {
+                piece @ (Heard::Text(_) | Heard::Reasoning(_)) => pieces.push(piece),
+                end => break end,
+            }
+        };
+        (pieces, end, server.join().unwrap())
+    }
+
+    #[test]
+    fn an_answer_is_heard_piece_by_piece() {
+        let events = [
+            r#"{"choices":[{"delta":{"role":"assistant","content":null,"reasoning_content":"Hm."}}],"usage":null}"#,
+            r#"{"choices":[{"delta":{"content":"It is \ud83d"}}]}"#,
+            r#"{"choices":[{"delta":{"content":"\ude00"},"finish_reason":null}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"completion_tokens_details":{"reasoning_tokens":2}}}"#,
+            "[DONE]",
+        ];
+        let (pieces, end, asked) = hear(vec![response("503 X", "", ""), stream(&events)]);
+        let text = |text: &str| Heard::Text(text.to_owned());
+        assert_eq!(pieces, [Heard::Reasoning("Hm.".to_owned()), text("It is "), text("😀")]);
+        let usage = Usage { input: 9, output: 4, total: Some(13), cache_read: None, reasoning: Some(2) };
+        assert_eq!(end, Heard::End { usage: Some(usage), is_cut_off: false });
+        assert!(asked[1].contains(r#""stream":true,"stream_options":{"include_usage":true}"#), "{}", asked[1]);
+        assert!(asked[1].contains(r#""messages":[{"role":"user","content":"Why?"}]"#) && !asked[1].contains("tools"));
+        let (pieces, end, _) = hear(vec![good("At once.")]);
+        assert_eq!(pieces, [text("At once.")], "an endpoint that does not stream");
+        assert!(matches!(end, Heard::End { usage: Some(_), is_cut_off: false }));
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_heard_out_has_failed() {
+        let said = r#"{"choices":[{"delta":{"content":"Half"}}]}"#;
+        let cut = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
+        let cases: [(&[&str], &str); 6] = [
+            (&[said], "STREAM_CLOSED"),
+            (&[said, "<html>"], "MALFORMED_RESPONSE"),
+            (&[said, r#"{"error":{"message":"overloaded, sk-secret"}}"#], "SERVER"),
+            (&[said, r#"{"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#, "[DONE]"], "CONTENT_FILTER"),
+            (&["[DONE]"], "EMPTY_RESPONSE"),
+            (&[cut, "[DONE]"], "EMPTY_RESPONSE"),
+        ];
+        for (events, code) in cases {
+            let (pieces, end, _) = hear(vec![stream(events)]);
+            let Heard::Failed(fault) = end else { panic!("{code}: {end:?}") };
+            assert_eq!((fault.code.as_str(), fault.status), (code, None), "{}", fault.message);
+            assert!(!fault.message.contains("sk-secret"), "{}", fault.message);
+            assert_eq!(pieces.len(), usize::from(events[0] == said), "{code}");
+        }
+        let (_, end, _) = hear(vec![stream(&[said, cut, "[DONE]"])]);
+        assert_eq!(end, Heard::End { usage: None, is_cut_off: true });
+        for (status, code) in [(401, "AUTH"), (400, "INVALID_REQUEST"), (402, "QUOTA"), (404, "HTTP_404")] {
+            let body = r#"{"error":{"message":"no"}}"#;
+            let (_, end, asked) = hear(vec![response(&format!("{status} X"), "", body)]);
+            let Heard::Failed(fault) = end else { panic!("{end:?}") };
+            assert_eq!((fault.code.as_str(), fault.status, asked.len()), (code, Some(status), 1));
+            assert!(fault.message.ends_with(": no"));
+        }
     }
 
     #[test]

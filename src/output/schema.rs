@@ -36,7 +36,7 @@ pub struct Entry {
 }
 
 /// Every document, by family.
-pub const ALL: [Entry; 49] = [
+pub const ALL: [Entry; 51] = [
     of::<EncodeDocument>(),
     of::<DecodeDocument>(),
     of::<MentionDocument>(),
@@ -59,6 +59,8 @@ pub const ALL: [Entry; 49] = [
     of::<CandidatesDocument>(),
     of::<ExpandDocument>(),
     of::<sidechat::create::CreateDocument>(),
+    of::<sidechat::preview::PreviewDocument>(),
+    of::<sidechat::ask::AskDocument>(),
     of::<sidechat::list::ListDocument>(),
     of::<sidechat::list::CatalogDocument>(),
     of::<sidechat::show::ShowDocument>(),

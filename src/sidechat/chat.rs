@@ -126,6 +126,21 @@ pub enum SeedMode {
     Tail(usize),
     /// One message, by its id.
     Pick(JsString),
+    /// Several messages, by their ids.
+    PickMany(Vec<JsString>),
+    /// What the person and the model said in the turn of this number.
+    Turn(u64),
+    /// A part of a message.
+    Selection {
+        /// Its id.
+        id: JsString,
+        /// From which UTF-16 unit of its text on.
+        start: u64,
+        /// Up to which, that one excluded.
+        end: u64,
+    },
+    /// What a model makes of these messages, by their ids.
+    Summary(Vec<JsString>),
     /// What a model makes of the newest messages.
     Task,
 }
@@ -137,6 +152,10 @@ impl SeedMode {
             SeedMode::None => "none".to_owned(),
             SeedMode::Tail(count) => format!("tail:{count}"),
             SeedMode::Pick(_) => "pick:1".to_owned(),
+            SeedMode::PickMany(_) => "pick:many".to_owned(),
+            SeedMode::Turn(_) => "turn".to_owned(),
+            SeedMode::Selection { .. } => "selection".to_owned(),
+            SeedMode::Summary(_) => "summary".to_owned(),
             SeedMode::Task => "task".to_owned(),
         }
     }
@@ -170,6 +189,10 @@ pub struct SeedMessage {
     pub role: Role,
     /// Its seq in the parent's log as it was.
     pub seq: u64,
+    /// The turn it was said in, if in any.
+    pub turn: Option<u64>,
+    /// The part of it that was taken, from one UTF-16 unit of its text to before another; `None`: all.
+    pub selection: Option<(u64, u64)>,
     /// What was said. An unpaired surrogate, which no model can be sent, is U+FFFD.
     pub text: String,
 }

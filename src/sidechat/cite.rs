@@ -239,8 +239,8 @@ fn quoted_message(
     Ok((Source::Message { message_id: id.clone(), place, range }, text, said.time))
 }
 
-/// The part of a reply between two UTF-16 offsets.
-fn part(said: &Said, start: u64, end: u64) -> Result<String, Failure> {
+/// The part of what was said between two UTF-16 offsets.
+pub(super) fn part(said: &Said, start: u64, end: u64) -> Result<String, Failure> {
     let units: Vec<u16> = said.text.encode_utf16().collect();
     let wrong = |why: &str| Err(Failure::new(Code::BadRequest, format!("the range {start}-{end} {why}")));
     let length = units.len() as u64;

@@ -16,7 +16,7 @@ use super::ledger::Ledger;
 use super::marker;
 use super::reading::Reading;
 use super::relation::{Presence, Sessions};
-use super::request::{self, Ask};
+use super::request::{self, Ask, Request};
 use super::seed;
 use super::title;
 use crate::corpus::{Corpus, Record, Selector};
@@ -79,7 +79,7 @@ pub struct Draft {
     /// The model of the parent's newest request.
     pub parent_route: Option<Route>,
     language: Language,
-    is_task: bool,
+    writing: Option<Writing>,
     encoding: Encoding,
     sandbox: Option<SandboxMode>,
     approval: Option<ApprovalPolicy>,
@@ -142,23 +142,74 @@ pub fn draft(corpus: &Corpus, parent: &Record, wanted: &Wanted, now: i64) -> Res
         dropped_older: chosen.dropped_older,
         parent_route: reading.route,
         language: wanted.language,
-        is_task: wanted.seed == SeedMode::Task,
+        writing: match wanted.seed {
+            SeedMode::Task => Some(Writing::Task),
+            SeedMode::Summary(_) => Some(Writing::Summary),
+            _ => None,
+        },
         encoding: parent.stored.encoding,
         sandbox,
         approval,
     })
 }
 
+/// What a model is to write before the side chat can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// The context of a task.
+    Task,
+    /// A summary.
+    Summary,
+}
+
+impl Writing {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Writing::Task => "task",
+            Writing::Summary => "summary",
+        }
+    }
+}
+
+/// A call of a model that the side chat needs before it can be made.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What is to be written.
+    pub writing: Writing,
+    /// The request.
+    pub request: Request,
+    /// The model that is asked unless another is named: for a task that of the parent's newest request, for a
+    /// summary the one the side chat is meant for.
+    pub route: Option<Route>,
+}
+
 impl Draft {
-    /// Has a model write the context of a `task`; does nothing for any other seed.
+    /// The call that is needed, if any.
+    pub fn call(&self) -> Option<Call> {
+        let (messages, question) = (&self.chat.seed.messages, &self.chat.question);
+        let writing = self.writing?;
+        Some(match writing {
+            Writing::Task => Call {
+                writing,
+                request: request::task(messages, question, self.language),
+                route: self.parent_route.clone(),
+            },
+            Writing::Summary => Call {
+                writing,
+                request: request::summary(messages, question, self.language),
+                route: self.chat.model.route.clone(),
+            },
+        })
+    }
+
+    /// Has a model write what it is to write; does nothing if that is nothing.
     ///
     /// # Errors
     /// The model gave none.
     pub fn fill_in(&mut self, ask: &mut Ask<'_>) -> Result<(), Failure> {
-        if !self.is_task {
-            return Ok(());
-        }
-        let answer = ask(&request::task(&self.chat.seed.messages, &self.chat.question, self.language))?;
+        let Some(call) = self.call() else { return Ok(()) };
+        let answer = ask(&call.request)?;
         self.chat.seed.generated =
             Some(GeneratedContext { text: answer.text, call: answer.call, dropped_older_messages: self.dropped_older });
         self.text = first_message::text(&self.chat.seed, &self.chat.question, self.language);

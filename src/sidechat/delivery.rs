@@ -8,13 +8,14 @@ use super::citation::Cite;
 use super::fold::{Fold, Place, State};
 use super::ledger::Ledger;
 use super::marker::{self, Notice};
+use super::own_log;
 use super::relation::{Sessions, chat_of, cite_target};
 use super::withdrawal::Withdrawal;
 use crate::corpus::{Corpus, Record, failure};
 use crate::error::{Code, Failure};
 use crate::generations::encode::{Form, PluginMessage};
 use crate::model::event::Event;
-use crate::stores::jsonl::{Addition, AppendError, Assurance, JsonlStore, LogState, Look, Outcome, Verdict};
+use crate::stores::jsonl::{Addition, AppendError, Assurance, JsonlStore, Look, Outcome, Verdict};
 use crate::stores::steps::Steps;
 use crate::stores::{ReadError, StoredSession};
 use jiff::Timestamp;
@@ -106,12 +107,13 @@ impl<'d> Door<'d> {
     /// # Errors
     /// The ledger cannot be read.
     pub fn to(corpus: &Corpus, ledger: &Ledger, parent: &'d Record, terms: &Terms) -> Result<Door<'d>, Failure> {
-        let own = ledger.chat(parent.id())?.and_then(|chat| chat.log);
-        let is_as_left = |left: &LogState| LogState::of_file(&parent.stored.path).is_ok_and(|now| now == *left);
-        let assurance = match own {
-            Some(left) if !terms.offline || is_as_left(&left) => Assurance::Ours(left),
-            _ if terms.offline => Assurance::Offline,
-            _ => Assurance::None,
+        let chat = ledger.chat(parent.id())?;
+        let own = chat.as_ref().and_then(|chat| own_log::state(corpus, parent, chat).ok().flatten());
+        let assurance = match (own, chat.and_then(|chat| chat.log)) {
+            (Some(now), _) => Assurance::Ours(now),
+            (None, _) if terms.offline => Assurance::Offline,
+            (None, Some(left)) => Assurance::Ours(left),
+            (None, None) => Assurance::None,
         };
         Ok(Door { store: JsonlStore::new(corpus.path()), parent, assurance, now: terms.now })
     }
@@ -167,7 +169,7 @@ fn later(error: AppendError) -> Result<Delivered, Failure> {
 }
 
 /// Why a message cannot be appended, as a failure with a code of its own.
-fn refusal(error: AppendError) -> Failure {
+pub(super) fn refusal(error: AppendError) -> Failure {
     let code = match &error {
         AppendError::Database => Code::DatabaseStore,
         AppendError::Generation(_) => Code::GenerationNotWritten,

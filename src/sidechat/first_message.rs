@@ -4,6 +4,9 @@ use super::chat::Seed;
 use super::language::Language;
 use std::fmt::Write;
 
+/// The kind of seed that a model sums up.
+const SUMMARY: &str = "summary";
+
 /// The fixed sentences of a first message.
 struct Words {
     intro: &'static str,
@@ -12,6 +15,7 @@ struct Words {
     if_not_enough: &'static str,
     context: &'static str,
     task: &'static str,
+    summary: &'static str,
     question: &'static str,
 }
 
@@ -22,6 +26,7 @@ const CHINESE: Words = Words {
     if_not_enough: "若背景不足，请向用户追问，不要猜测主会话其余内容。",
     context: "## 最小上下文",
     task: "### 由模型整理的任务背景",
+    summary: "### 由模型整理的摘要",
     question: "## 澄清问题",
 };
 
@@ -32,6 +37,7 @@ const ENGLISH: Words = Words {
     if_not_enough: "If that is not enough, ask the user; do not guess what else the main conversation holds.",
     context: "## Context",
     task: "### The task, as a model summed it up",
+    summary: "### A summary that a model wrote",
     question: "## Question",
 };
 
@@ -52,11 +58,17 @@ pub(super) fn text(seed: &Seed, question: &str, language: Language) -> String {
 }
 
 fn context(seed: &Seed, words: &Words) -> String {
-    if let Some(generated) = &seed.generated {
-        return format!("{}\n\n{}", words.task, generated.text);
+    let ids = || seed.messages.iter().map(|message| message.message_id.to_string_lossy()).collect::<Vec<_>>().join(", ");
+    match &seed.generated {
+        Some(generated) if seed.mode == SUMMARY => {
+            return format!("{} ({})\n\n{}", words.summary, ids(), generated.text);
+        }
+        Some(generated) => return format!("{}\n\n{}", words.task, generated.text),
+        None => {}
     }
     let block = |message: &super::chat::SeedMessage| {
-        format!("### {} ({})\n\n{}", message.role.name(), message.message_id.to_string_lossy(), message.text)
+        let part = message.selection.map(|(start, end)| format!(", {start}-{end}")).unwrap_or_default();
+        format!("### {} ({}{part})\n\n{}", message.role.name(), message.message_id.to_string_lossy(), message.text)
     };
     seed.messages.iter().map(block).collect::<Vec<_>>().join("\n\n")
 }

@@ -44,6 +44,8 @@ pub struct Said {
     pub seq: u64,
     /// When, in milliseconds since the epoch.
     pub time: i64,
+    /// The turn it was said in, if in any.
+    pub turn: Option<u64>,
     /// The message's id.
     pub message_id: JsString,
     /// Who said it.
@@ -177,6 +179,8 @@ struct Fold {
     last_message: Option<JsString>,
     /// The place in `said` of what could be the answer of the turn that is open.
     answer: Option<usize>,
+    /// The turn that is open.
+    turn: Option<u64>,
     status: StatusFold,
     title: Option<JsString>,
     route: Option<Route>,
@@ -237,8 +241,12 @@ impl Fold {
         let text =
             |key: &str| event.data().get(key).and_then(View::string).map(|text| text.to_string_lossy().into_owned());
         match event.kind.to_str() {
-            Some("turn/start") => self.answer = None,
+            Some("turn/start") => {
+                self.answer = None;
+                self.turn = event.data().get("turn").and_then(View::count);
+            }
             Some("turn/end") => {
+                self.turn = None;
                 if let Some(index) = self.answer.take() {
                     self.said[index].speaker = Speaker::Model { is_final: true };
                 }
@@ -286,6 +294,7 @@ impl Fold {
             self.said.push(Said {
                 seq: event.seq,
                 time: event.time,
+                turn: self.turn,
                 message_id: id.unwrap_or_default(),
                 speaker,
                 text: text.to_string_lossy().into_owned(),

@@ -89,6 +89,14 @@ impl<'c> Sessions<'c> {
         Ok(record)
     }
 
+    /// The session of a side chat, whatever became of its parent.
+    ///
+    /// # Errors
+    /// It is gone, replaced, or unreadable.
+    pub fn child(&self, chat: &Chat) -> Result<&'c Record, Failure> {
+        self.required(&chat.child, "side chat")
+    }
+
     /// The parent and the session of a side chat that something is to be done for.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ mod scan;
 mod tail;
 mod write_fault;
 
-pub use append::{Addition, AppendError, Appended, Assurance, Look, Outcome, STILL_FOR, Verdict};
+pub use append::{Addition, AppendError, Appended, Assurance, Batch, Look, OpenLog, Outcome, STILL_FOR, Verdict};
 pub use log_state::LogState;
 pub use publish::{PublishError, Published};
 pub use write_fault::{WriteFault, WriteFaultKind};
@@ -30,6 +30,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// A sessions directory.
+#[derive(Debug)]
 pub struct JsonlStore {
     root: PathBuf,
 }
@@ -73,6 +74,34 @@ impl JsonlStore {
         look: &mut dyn Look,
     ) -> Result<Option<u64>, AppendError> {
         append::check(&self.root, session, addition, look)
+    }
+
+    /// Opens the log of a session for a turn that is to follow its last: takes the session's lock, and keeps
+    /// it until the log is appended to or dropped. Does not wait for the lock.
+    ///
+    /// # Errors
+    /// The log takes nothing now, or somebody else has the lock.
+    pub fn open_log(
+        &self,
+        session: &StoredSession,
+        assurance: &Assurance,
+        now: i64,
+        steps: &mut dyn Steps,
+    ) -> Result<OpenLog, AppendError> {
+        append::open(&self.root, session, assurance, now, steps)
+    }
+
+    /// Says whether [`JsonlStore::open_log`] would open the log, and changes nothing.
+    ///
+    /// # Errors
+    /// It would not.
+    pub fn check_open_log(
+        &self,
+        session: &StoredSession,
+        assurance: &Assurance,
+        now: i64,
+    ) -> Result<(), AppendError> {
+        append::check_open(&self.root, session, assurance, now)
     }
 
     /// Makes a new session in this store with these events, all of the time of its creation. It appears

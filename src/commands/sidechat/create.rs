@@ -5,12 +5,14 @@ use super::place::Place;
 use super::text_argument::or_stdin;
 use crate::commands::Context;
 use crate::error::{Code, Failure};
-use crate::model::js_string::{JsStr, JsString};
+use crate::model::js_string::JsString;
 use crate::output::documents::sidechat::create::CreateDocument;
+use crate::output::documents::sidechat::preview::PreviewDocument;
 use crate::projections::token_usage::Route;
-use crate::sidechat::chat::{PermissionMode, SeedMode};
+use crate::sidechat::chat::PermissionMode;
 use crate::sidechat::create::{Wanted, WantedModel, draft};
 use crate::sidechat::language::Language;
+use crate::sidechat::seed;
 use crate::stores::steps::Unwatched;
 use clap::{Args, ValueEnum};
 
@@ -23,7 +25,8 @@ pub struct CreateArgs {
     /// What is to be cleared up; `-`: standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     question: String,
-    /// What it is given of its parent: none, tail:1, tail:2, tail:4, pick:ID, or task, which asks a model
+    /// What it is given of its parent: none, tail:1, tail:2, tail:4, pick:ID,ID…, turn:N,
+    /// selection:ID:START-END; or task or summary:ID,ID…, which ask a model
     #[arg(long, value_name = "SEED", default_value = "tail:1", allow_hyphen_values = true)]
     seed: String,
     /// What it may do
@@ -41,9 +44,13 @@ pub struct CreateArgs {
     /// Show what would be made, and make nothing; no model is asked
     #[arg(long)]
     dry_run: bool,
+    /// Show the text it would begin with, how long that is, and what a model would be asked; make nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    preview: bool,
     #[command(flatten)]
     asking: ModelArgs,
-    /// The model that is asked for a task's context [default: that of the parent's newest request]
+    /// The model that writes the context of a task [default: that of the parent's newest request] or a summary
+    /// [default: the one the side chat is meant for]
     #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
     task_model: Option<String>,
 }
@@ -81,7 +88,7 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
     let wanted = Wanted {
         question: or_stdin(&args.question)?,
         title: args.title.clone(),
-        seed: seed(&args.seed)?,
+        seed: seed::parse(&args.seed)?,
         permission: match args.permission {
             Permission::Readonly => PermissionMode::ReadOnly,
             Permission::Inherit => PermissionMode::Inherit,
@@ -96,8 +103,12 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
         context.output.document(&CreateDocument::trial(&draft))?;
         return Ok(0);
     }
-    if wanted.seed == SeedMode::Task {
-        let asker = args.asking.asker(args.task_model.as_ref(), draft.parent_route.as_ref(), context.env.now)?;
+    if args.preview {
+        context.output.document(&PreviewDocument::of(&draft))?;
+        return Ok(0);
+    }
+    if let Some(call) = draft.call() {
+        let asker = args.asking.asker(args.task_model.as_ref(), call.route.as_ref(), context.env.now)?;
         draft.fill_in(&mut |request| asker.ask(request))?;
     }
     let trial = CreateDocument::trial(&draft);
@@ -113,21 +124,6 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
         }
     }
     Ok(0)
-}
-
-fn seed(text: &str) -> Result<SeedMode, Failure> {
-    match text {
-        "none" => Ok(SeedMode::None),
-        "task" => Ok(SeedMode::Task),
-        "tail:1" => Ok(SeedMode::Tail(1)),
-        "tail:2" => Ok(SeedMode::Tail(2)),
-        "tail:4" => Ok(SeedMode::Tail(4)),
-        _ => match text.strip_prefix("pick:") {
-            Some(id) if !id.is_empty() => Ok(SeedMode::Pick(JsStr::from(id).into_owned())),
-            _ => Err(Failure::new(Code::BadRequest, format!("{text:?} is no seed"))
-                .hint("there are none, tail:1, tail:2, tail:4, pick:ID, and task")),
-        },
-    }
 }
 
 fn model(text: &str) -> Result<WantedModel, Failure> {

@@ -3,6 +3,7 @@
 use crate::env;
 use crate::error::{Code, Failure};
 use crate::generator::command::CommandModel;
+use crate::generator::conversation::{Conversation, Speech};
 use crate::generator::endpoint::{DEEPSEEK, EndpointModel};
 use crate::generator::{Generator, Prompt};
 use crate::model::js_string::JsString;
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// The variable that holds the key of DeepSeek's endpoint.
 const DEEPSEEK_KEY: &str = "DEEPSEEK_API_KEY";
+
+/// What dsh calls the provider at DeepSeek's endpoint.
+const DEEPSEEK_PROVIDER: &str = "deepseek-official";
 
 /// Which model is asked, and how.
 #[derive(Debug, Args)]
@@ -39,6 +43,8 @@ pub(super) struct Asker {
     generator: Generator,
     /// Who is taken for the answer's author where it does not say: the provider and the model.
     route: Option<Route>,
+    /// The model that is asked, as a log names it: the session's own as dsh calls it, unless another was named.
+    logged: Option<Route>,
     now: i64,
 }
 
@@ -47,9 +53,13 @@ impl ModelArgs {
     pub(super) fn asker(&self, named: Option<&String>, of_session: Option<&Route>, now: i64) -> Result<Asker, Failure> {
         let model = named.cloned().or_else(|| of_session.map(|route| route.model.to_string_lossy().into_owned()));
         let timeout = Duration::from_secs(self.timeout.into());
+        let logged = |provider: &str| match named {
+            Some(model) => Some(Route { provider: js(provider), model: js(model) }),
+            None => of_session.cloned(),
+        };
         if let Some(command) = &self.model_command {
             let generator = Generator::Command(CommandModel { command: command.clone(), model, timeout });
-            return Ok(Asker { generator, route: None, now });
+            return Ok(Asker { generator, route: None, logged: logged("command"), now });
         }
         let usage = |message: &str, hint: &str| Err(Failure::new(Code::Usage, message).hint(hint));
         if self.endpoint.is_none() && named.is_none() {
@@ -85,12 +95,25 @@ impl ModelArgs {
         }
         let provider = if self.endpoint.is_none() { "deepseek" } else { host };
         let route = Route { provider: js(provider), model: js(&model) };
+        let logged = logged(if self.endpoint.is_none() { DEEPSEEK_PROVIDER } else { host });
         let endpoint = EndpointModel { url, model, key, timeout, sleep: thread::sleep };
-        Ok(Asker { generator: Generator::Endpoint(endpoint), route: Some(route), now })
+        Ok(Asker { generator: Generator::Endpoint(endpoint), route: Some(route), logged, now })
     }
 }
 
 impl Asker {
+    /// The model that is asked, as a log names it.
+    pub(super) fn logged(&self) -> Result<&Route, Failure> {
+        self.logged.as_ref().ok_or_else(|| {
+            Failure::new(Code::Usage, "no model is named, and the session has used none").hint("name one with --model")
+        })
+    }
+
+    /// Has the model go on with a conversation.
+    pub(super) fn converse(&self, conversation: &Conversation) -> Speech {
+        self.generator.converse(conversation)
+    }
+
     /// Asks.
     pub(super) fn ask(&self, request: &Request) -> Result<Answer, Failure> {
         let prompt = Prompt {

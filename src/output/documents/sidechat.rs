@@ -7,6 +7,7 @@ mod delivery;
 mod domain_problem;
 mod fold_facts;
 
+pub mod ask;
 pub mod cite;
 pub mod cites;
 pub mod commit;
@@ -17,6 +18,7 @@ pub mod doctor;
 pub mod fold;
 pub mod hide;
 pub mod list;
+pub mod preview;
 pub mod prompt;
 pub mod read;
 pub mod relink;

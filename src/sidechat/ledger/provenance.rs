@@ -127,16 +127,24 @@ impl Stored for SeedMessage {
             ("messageId", Some(self.message_id.clone().into())),
             ("role", Some(self.role.name().into())),
             ("seq", Some(self.seq.into())),
+            ("turn", self.turn.map(Value::from)),
+            ("selection", self.selection.map(|(start, end)| Value::Array(vec![start.into(), end.into()]))),
             ("text", Some(self.text.as_str().into())),
         ])
     }
 
     fn read(view: View<'_>) -> Option<Self> {
         let role = view.get("role")?;
+        let selection = |view: View<'_>| {
+            let mut bounds = view.array()?.map(View::count);
+            Some((bounds.next()??, bounds.next()??))
+        };
         Some(SeedMessage {
             message_id: js(view, "messageId")?,
             role: [Role::User, Role::Assistant].into_iter().find(|known| role.is_string(known.name()))?,
             seq: count(view, "seq")?,
+            turn: optional(view, "turn", View::count)?,
+            selection: optional(view, "selection", selection)?,
             text: text(view, "text")?,
         })
     }

@@ -86,6 +86,8 @@ fn seed(view: View<'_>) -> Option<Seed> {
             message_id: js(view, "messageId")?,
             role: if is_user { Role::User } else { Role::Assistant },
             seq: count(view, "seq")?,
+            turn: count(view, "turn"),
+            selection: view.get("selection").and_then(|part| Some((count(part, "start")?, count(part, "end")?))),
             text: text(view, "text")?,
         })
     };

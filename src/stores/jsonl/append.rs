@@ -1,4 +1,5 @@
-//! Appending one message to the log of a session that somebody else owns (formats.md §11, DESIGN §5).
+//! Appending one message to the log of a session that somebody else owns, or a turn to one that is ours
+//! (formats.md §11, DESIGN §5).
 //!
 //! First the log is examined without touching anything, so that a refusal leaves no trace. Then the
 //! session's lease is taken, everything is looked at again, because a dsh may have written or migrated
@@ -7,6 +8,8 @@
 //!
 //! dsh up to 0.1.2, which writes v0, takes no lock. Nothing on the disk tells that none is running, so for
 //! a v0 log the caller must bring an [`Assurance`].
+//!
+//! Who writes a turn keeps the lease while the model answers, as a dsh does: that is an [`OpenLog`].
 //!
 //! The steps an observer is told of are `lock-open`, `lock`, `log-open`, `log-write`, `log-sync`, and after
 //! a failure `undo`, `undo-sync`.
@@ -318,7 +321,70 @@ impl std::error::Error for AppendError {
     }
 }
 
-/// A log that takes the message.
+/// What decides whether a log takes something, beside the log.
+struct Terms<'t> {
+    /// The id of the message, which must be new to the log. `None`: the ids were just made.
+    id: Option<&'t str>,
+    now: i64,
+    assurance: &'t Assurance,
+}
+
+impl<'a> Addition<'a> {
+    fn terms(&self) -> Terms<'a> {
+        Terms { id: Some(&self.message.id), now: self.now, assurance: self.assurance }
+    }
+}
+
+/// Rows that are appended together, all or none.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'b> {
+    /// The rows, without their line feeds.
+    pub rows: &'b [String],
+    /// How many events they are.
+    pub events: u64,
+    /// The id of the last message among them that a model sees; `None` if there is none.
+    pub last_message: Option<&'b str>,
+}
+
+/// A log that is open for writing. Nobody else who heeds the session's lock can write to it, until this is
+/// dropped.
+pub struct OpenLog {
+    ready: Box<Ready>,
+    _lease: Lease,
+}
+
+impl OpenLog {
+    /// The generation of the log.
+    pub fn generation(&self) -> Generation {
+        self.ready.generation
+    }
+
+    /// The seq of the next event.
+    pub fn next_seq(&self) -> u64 {
+        self.ready.seq
+    }
+
+    /// The earliest time the next event may have, in milliseconds since the epoch.
+    pub fn earliest(&self) -> i64 {
+        self.ready.time
+    }
+
+    /// Appends rows, the first of which has [`OpenLog::next_seq`].
+    ///
+    /// # Errors
+    /// Nothing was appended; the log has the bytes it had, except as [`AppendError::NotUndone`] says.
+    pub fn append(self, batch: &Batch<'_>, steps: &mut dyn Steps) -> Result<Appended, AppendError> {
+        write(&self.ready, batch, steps)
+    }
+}
+
+/// What became of opening a log.
+enum Entered {
+    Open(OpenLog),
+    Present(u64),
+}
+
+/// A log that takes what is to be appended.
 struct Ready {
     session: StoredSession,
     generation: Generation,
@@ -341,7 +407,7 @@ pub(super) fn check(
     addition: &Addition<'_>,
     look: &mut dyn Look,
 ) -> Result<Option<u64>, AppendError> {
-    match examine(root, &directory_of(session)?, addition, look, Holder::Unknown)? {
+    match examine(root, &directory_of(session)?, &addition.terms(), look, Holder::Unknown)? {
         Examined::Ready(_) => Ok(None),
         Examined::Present(seq) => Ok(Some(seq)),
     }
@@ -355,23 +421,80 @@ pub(super) fn append(
     look: &mut dyn Look,
     steps: &mut dyn Steps,
 ) -> Result<Outcome, AppendError> {
+    match enter(root, session, &addition.terms(), look, steps)? {
+        Entered::Present(seq) => Ok(Outcome::Present { seq }),
+        Entered::Open(log) => {
+            let ready = &log.ready;
+            let event = NewEvent::Message(addition.message);
+            let row = event_row(ready.generation, ready.seq, ready.time, &event);
+            let batch = Batch { rows: &[row], events: 1, last_message: Some(&addition.message.id) };
+            log.append(&batch, steps).map(Outcome::Appended)
+        }
+    }
+}
+
+/// Opens a log for what is to follow its last turn.
+pub(super) fn open(
+    root: &Path,
+    session: &StoredSession,
+    assurance: &Assurance,
+    now: i64,
+    steps: &mut dyn Steps,
+) -> Result<OpenLog, AppendError> {
+    match enter(root, session, &Terms { id: None, now, assurance }, &mut Unconcerned, steps)? {
+        Entered::Open(log) => Ok(log),
+        Entered::Present(_) => Err(AppendError::Vetoed),
+    }
+}
+
+/// Says what [`open`] would do now, and changes nothing.
+pub(super) fn check_open(
+    root: &Path,
+    session: &StoredSession,
+    assurance: &Assurance,
+    now: i64,
+) -> Result<(), AppendError> {
+    let terms = Terms { id: None, now, assurance };
+    examine(root, &directory_of(session)?, &terms, &mut Unconcerned, Holder::Unknown).map(drop)
+}
+
+/// Somebody to whom it does not matter what the log holds.
+struct Unconcerned;
+
+impl Look for Unconcerned {
+    fn begin(&mut self, _session: &StoredSession) {}
+
+    fn event(&mut self, _event: &Event<'_>) {}
+
+    fn verdict(&mut self) -> Verdict {
+        Verdict::Append
+    }
+}
+
+/// Takes the lease of a session whose log takes what is to be appended.
+fn enter(
+    root: &Path,
+    session: &StoredSession,
+    terms: &Terms<'_>,
+    look: &mut dyn Look,
+    steps: &mut dyn Steps,
+) -> Result<Entered, AppendError> {
     let directory = directory_of(session)?;
-    match examine(root, &directory, addition, look, Holder::Unknown)? {
-        Examined::Present(seq) => return Ok(Outcome::Present { seq }),
+    match examine(root, &directory, terms, look, Holder::Unknown)? {
+        Examined::Present(seq) => return Ok(Entered::Present(seq)),
         // A log that we may not write to needs no lock file beside it.
         Examined::Ready(ready) => drop(open_log(&ready.session.path).map_err(|error| refused_write(&ready, error))?),
     }
-    let _lease = Lease::take(&directory, steps).map_err(|error| match error {
+    let lease = Lease::take(&directory, steps).map_err(|error| match error {
         LeaseError::Held => AppendError::Held,
         LeaseError::Replaced => AppendError::LockReplaced,
         LeaseError::NoLocks(error) => AppendError::NoLocks(error),
         LeaseError::Io(error) => AppendError::Write(WriteFault::new(&directory.join(super::layout::LOCK), error)),
     })?;
-    let ready = match examine(root, &directory, addition, look, Holder::Us)? {
-        Examined::Present(seq) => return Ok(Outcome::Present { seq }),
-        Examined::Ready(ready) => ready,
-    };
-    write(&ready, addition.message, steps).map(Outcome::Appended)
+    match examine(root, &directory, terms, look, Holder::Us)? {
+        Examined::Present(seq) => Ok(Entered::Present(seq)),
+        Examined::Ready(ready) => Ok(Entered::Open(OpenLog { ready, _lease: lease })),
+    }
 }
 
 fn directory_of(session: &StoredSession) -> Result<PathBuf, AppendError> {
@@ -393,7 +516,7 @@ enum Holder {
 fn examine(
     root: &Path,
     directory: &Path,
-    addition: &Addition<'_>,
+    terms: &Terms<'_>,
     look: &mut dyn Look,
     holder: Holder,
 ) -> Result<Examined, AppendError> {
@@ -415,7 +538,7 @@ fn examine(
         None => {}
     }
     let revision = revision_of(&session.path)?;
-    let read = read(&session, generation, &addition.message.id, look)?;
+    let read = read(&session, generation, terms.id, look)?;
     match look.verdict() {
         Verdict::Append => {}
         Verdict::Present(seq) => return Ok(Examined::Present(seq)),
@@ -444,12 +567,12 @@ fn examine(
         return Err(AppendError::MessageIdTaken);
     }
     if generation == Generation::V0 {
-        assure(addition, &session.path, revision)?;
+        assure(terms, &session.path, revision)?;
     }
     if revision_of(&session.path)? != revision {
         return Err(AppendError::Moving);
     }
-    let time = read.last_time.map_or(addition.now, |last| last.max(addition.now));
+    let time = read.last_time.map_or(terms.now, |last| last.max(terms.now));
     let seq = read.finished.stored_events;
     Ok(Examined::Ready(Box::new(Ready { session, generation, revision, seq, time })))
 }
@@ -508,7 +631,7 @@ struct Read {
     has_id: bool,
 }
 
-fn read(session: &StoredSession, generation: Generation, id: &str, look: &mut dyn Look) -> Result<Read, AppendError> {
+fn read(session: &StoredSession, generation: Generation, id: Option<&str>, look: &mut dyn Look) -> Result<Read, AppendError> {
     let mut acceptance = Acceptance::new(generation.surface_rules());
     let mut last_time = None;
     let mut has_id = false;
@@ -519,7 +642,7 @@ fn read(session: &StoredSession, generation: Generation, id: &str, look: &mut dy
         {
             acceptance.observe(event);
             last_time = Some(event.time);
-            has_id |= has_message(event, id);
+            has_id |= id.is_some_and(|id| has_message(event, id));
             look.event(event);
         }
     });
@@ -548,12 +671,12 @@ fn has_message(event: &Event<'_>, id: &str) -> bool {
 }
 
 /// Whether no dsh of before the lock can be writing to a log.
-fn assure(addition: &Addition<'_>, path: &Path, revision: Revision) -> Result<(), AppendError> {
-    match addition.assurance {
+fn assure(terms: &Terms<'_>, path: &Path, revision: Revision) -> Result<(), AppendError> {
+    match terms.assurance {
         Assurance::None => Err(AppendError::Unproven),
         Assurance::Offline => {
             // A time that is still to come proves nothing.
-            let is_still = addition.now.saturating_sub(revision.modified()) >= STILL_FOR;
+            let is_still = terms.now.saturating_sub(revision.modified()) >= STILL_FOR;
             if is_still { Ok(()) } else { Err(AppendError::Moving) }
         }
         Assurance::Ours(state) => match LogState::of_file(path) {
@@ -572,13 +695,12 @@ fn refused_write(ready: &Ready, error: io::Error) -> AppendError {
     AppendError::Write(WriteFault::new(&ready.session.path, error))
 }
 
-/// Writes the event behind the last and reads it back.
-fn write(ready: &Ready, message: &PluginMessage, steps: &mut dyn Steps) -> Result<Appended, AppendError> {
+/// Writes rows behind the last and reads them back.
+fn write(ready: &Ready, batch: &Batch<'_>, steps: &mut dyn Steps) -> Result<Appended, AppendError> {
     let path = &ready.session.path;
     let fault = |error| WriteFault::new(path, error);
     let failed = |error| refused_write(ready, error);
-    let row = event_row(ready.generation, ready.seq, ready.time, &NewEvent::Message(message));
-    let bytes = batch::encode(ready.session.encoding, &[row]).map_err(failed)?;
+    let bytes = batch::encode(ready.session.encoding, batch.rows).map_err(failed)?;
     let mut file = take(steps, "log-open", || open_log(path)).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if Revision::of_file(&metadata) != ready.revision {
@@ -595,7 +717,7 @@ fn write(ready: &Ready, message: &PluginMessage, steps: &mut dyn Steps) -> Resul
             Err(undo) => AppendError::NotUndone { fault, undo },
         });
     }
-    match read_back(ready, message, new) {
+    match read_back(ready, batch, new) {
         Ok(state) => {
             Ok(Appended { seq: ready.seq, time: ready.time, generation: ready.generation, path: path.clone(), state })
         }
@@ -619,23 +741,27 @@ fn undo(file: &File, old: u64, new: u64, steps: &mut dyn Steps) -> Result<(), St
     undone.map_err(|error| error.to_string())
 }
 
-/// Reads the log again: it must load, and end in our event.
-fn read_back(ready: &Ready, message: &PluginMessage, len: u64) -> Result<Option<LogState>, String> {
+/// Reads the log again: it must load, and end in our events, nothing open, our message the last one.
+fn read_back(ready: &Ready, batch: &Batch<'_>, len: u64) -> Result<Option<LogState>, String> {
     let session = &ready.session;
-    let mut is_last = false;
+    let mut last_node = None;
     let summary = scan::read(session, Mode::AsDsh, &mut |item| {
-        if let Item::Event(event, _) = item {
-            is_last = event.seq == ready.seq && has_message(event, &message.id);
+        if let Item::Event(event, _) = item
+            && event.seq >= ready.seq
+            && batch.last_message.is_some_and(|id| has_message(event, id))
+        {
+            last_node = Some(event.seq);
         }
     });
     let summary = summary.map_err(|error| error.to_string())?;
     if let Some(warning) = summary.warnings.first() {
         return Err(warning.to_string());
     }
-    let is_before_the_model =
-        summary.finished.surface.is_ok_and(|surface| surface.nodes.last().copied() == Some(ready.seq));
-    if !is_last || !is_before_the_model {
-        return Err("the message is not the last".to_owned());
+    let finished = &summary.finished;
+    let surface = finished.surface.as_ref().map_err(|error| error.message.clone())?;
+    let is_before_the_model = batch.last_message.is_none() || surface.nodes.last().copied() == last_node;
+    if finished.stored_events != ready.seq + batch.events || finished.open.is_open() || !is_before_the_model {
+        return Err("what was written is not the end of the log".to_owned());
     }
     let state = match ready.generation {
         Generation::V0 => Some(LogState::of_file(&session.path).map_err(|error| error.to_string())?),

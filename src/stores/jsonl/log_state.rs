@@ -20,12 +20,23 @@ impl LogState {
     /// # Errors
     /// The operating system would not let us read it.
     pub fn of_file(path: &Path) -> io::Result<LogState> {
-        let mut file = File::open(path)?;
+        LogState::of(File::open(path)?)
+    }
+
+    /// The state a file had when it was so many bytes long, if nothing but its length has changed since.
+    ///
+    /// # Errors
+    /// The operating system would not let us read it.
+    pub fn of_beginning(path: &Path, bytes: u64) -> io::Result<LogState> {
+        LogState::of(File::open(path)?.take(bytes))
+    }
+
+    fn of(mut source: impl Read) -> io::Result<LogState> {
         let mut hasher = Sha256::new();
         let mut buffer = vec![0; 256 << 10];
         let mut bytes = 0;
         loop {
-            match file.read(&mut buffer) {
+            match source.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(read) => {
                     hasher.update(&buffer[..read]);
@@ -57,5 +68,7 @@ mod tests {
         // The first example of FIPS 180-2.
         assert_eq!(state.sha256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(state.bytes, 3);
+        file.write_all(b"def").unwrap();
+        assert_eq!(LogState::of_beginning(file.path(), 3).unwrap(), state);
     }
 }

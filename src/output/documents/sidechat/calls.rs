@@ -40,7 +40,7 @@ pub(super) struct CallDocument {
 /// `{inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens}`.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CallUsageDocument {
+pub(super) struct CallUsageDocument {
     input_tokens: u64,
     output_tokens: u64,
     total_tokens: Option<u64>,

@@ -51,7 +51,30 @@ pub(super) struct SeedMessageDocument {
     message_id: Js,
     role: &'static str,
     seq: u64,
+    turn: Option<u64>,
+    selection: Option<SelectionDocument>,
     text: String,
+}
+
+/// `{start, end}`, in UTF-16 units of the message's text.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SelectionDocument {
+    start: u64,
+    end: u64,
+}
+
+impl From<&SeedMessage> for SeedMessageDocument {
+    fn from(message: &SeedMessage) -> SeedMessageDocument {
+        SeedMessageDocument {
+            message_id: Js::from(&message.message_id),
+            role: message.role.name(),
+            seq: message.seq,
+            turn: message.turn,
+            selection: message.selection.map(|(start, end)| SelectionDocument { start, end }),
+            text: message.text.clone(),
+        }
+    }
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -82,18 +105,12 @@ struct ModelDocument {
 
 impl From<&Seed> for SeedDocument {
     fn from(seed: &Seed) -> SeedDocument {
-        let message = |message: &SeedMessage| SeedMessageDocument {
-            message_id: Js::from(&message.message_id),
-            role: message.role.name(),
-            seq: message.seq,
-            text: message.text.clone(),
-        };
         SeedDocument {
             mode: seed.mode.clone(),
             captured_through_seq: seed.captured_through_seq,
             captured_format: seed.captured_format,
             captured_at: seed.captured_at,
-            messages: seed.messages.iter().map(message).collect(),
+            messages: seed.messages.iter().map(SeedMessageDocument::from).collect(),
             generated: seed.generated.as_ref().map(|generated| GeneratedDocument {
                 text: generated.text.clone(),
                 call: CallDocument::from(&generated.call),

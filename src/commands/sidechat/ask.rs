@@ -1,0 +1,152 @@
+//! `sidechat ask`: a turn in a side chat.
+
+use super::model_args::ModelArgs;
+use super::place::{OneChat, Place};
+use super::text_argument::or_stdin;
+use crate::commands::Context;
+use crate::env;
+use crate::error::{Code, Failure};
+use crate::generations::encode::turn::{CallFault, Ending, Piece, PieceKind, Reply, TokenUsage};
+use crate::generator::conversation::{Conversation, Heard, Message, Role, Speech};
+use crate::model::js_string::JsStr;
+use crate::output::documents::sidechat::ask::AskDocument;
+use crate::output::terminal_text::visible_lines;
+use crate::output::{Format, Output};
+use crate::sidechat::ask::{Line, Question};
+use crate::sidechat::id::Id;
+use crate::stores::steps::Unwatched;
+use clap::Args;
+use std::io;
+
+/// The arguments.
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    #[command(flatten)]
+    chat: OneChat,
+    /// What to ask; `-`: standard input [default: nothing more than waits in the side chat for an answer]
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Show what the model would be sent, and ask nobody
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    asking: ModelArgs,
+    /// The model that is asked [default: that of the side chat's newest request, or the one it is meant for]
+    #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
+    model: Option<String>,
+    /// The most the model may write, in its own tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 8_000, value_parser = clap::value_parser!(u32).range(1..),
+        help_heading = "Asking a model")]
+    max_tokens: u32,
+}
+
+pub(super) fn run(args: &AskArgs, context: &mut Context) -> anyhow::Result<u8> {
+    let text = args.text.as_deref().map(or_stdin).transpose()?;
+    let place = Place::of(context)?;
+    let (ledger, child) = place.chat(&args.chat)?;
+    let question = Question::new(&ledger, &place.sessions(), &child, text.as_deref(), context.env.now)?;
+    drop(ledger);
+    if args.dry_run {
+        context.output.document(&AskDocument::trial(&question))?;
+        return Ok(0);
+    }
+    let asker = args.asking.asker(args.model.as_ref(), question.route(), context.env.now)?;
+    let route = asker.logged()?.clone();
+    let max_tokens = u64::from(args.max_tokens);
+    let turn = question.open(env::now(), &mut Unwatched)?;
+    let messages = turn.question().context().into_iter().map(message).collect();
+    let mut speech = asker.converse(&Conversation { messages, max_tokens });
+    env::on_interrupt(speech.interrupter())?;
+    let mut screen = Screen { is_wanted: context.output.format() == Format::Text, is_mid_line: false, error: None };
+    let reply = listen(&mut speech, &mut |text| screen.show(&mut context.output, text));
+    drop(speech);
+    screen.end(&mut context.output);
+    let ending = reply.ending.clone();
+    let chat = turn.question().chat.clone();
+    let kept = turn.keep(&place.home, &route, max_tokens, reply, &mut Unwatched)?;
+    if let Some(failure) = &kept.unnoted {
+        context.output.warn(&format!("the turn is kept, but the ledger was not told: {failure}"));
+    }
+    // Who stopped reading has been answered all the same.
+    if let Some(error) = screen.error {
+        return Err(error.into());
+    }
+    context.output.document(&AskDocument::of(&chat, &kept))?;
+    match ending {
+        Ending::Completed => Ok(0),
+        Ending::MaxTokens => {
+            context.output.warn("the answer was cut off at the most the model may write; --max-tokens allows more");
+            Ok(0)
+        }
+        Ending::Interrupted => Err(Failure::new(Code::Interrupted, "the answer was interrupted")
+            .hint("what had come is kept in the side chat, as interrupted")
+            .into()),
+        Ending::Failed(fault) => Err(Failure::new(Code::ModelFailed, fault.message)
+            .hint("the side chat holds a turn that ended in this error; ask again without TEXT to have it answered")
+            .into()),
+    }
+}
+
+fn message(line: Line<'_>) -> Message {
+    let role = if line.is_of_model { Role::Assistant } else { Role::User };
+    Message { role, text: line.text.to_owned() }
+}
+
+/// Listens until the model has ended, and shows the answer as it comes.
+fn listen(speech: &mut Speech, show: &mut dyn FnMut(&str)) -> Reply {
+    let mut pieces = Vec::new();
+    let mut push = |kind, text| pieces.push(Piece { time: env::now(), kind, text });
+    let (usage, ending) = loop {
+        match speech.hear() {
+            Heard::Reasoning(text) => push(PieceKind::Reasoning, text),
+            Heard::Text(text) => {
+                show(&text);
+                push(PieceKind::Text, text);
+            }
+            Heard::End { usage, is_cut_off: true } => break (usage, Ending::MaxTokens),
+            Heard::End { usage, is_cut_off: false } => break (usage, Ending::Completed),
+            Heard::Interrupted => break (None, Ending::Interrupted),
+            Heard::Failed(fault) => {
+                let fault = CallFault { message: fault.message, code: fault.code, status: fault.status };
+                break (None, Ending::Failed(fault));
+            }
+        }
+    };
+    let usage = usage.map(|usage| TokenUsage {
+        input: usage.input,
+        output: usage.output,
+        total: usage.total,
+        cache_read: usage.cache_read,
+        reasoning: usage.reasoning,
+    });
+    Reply { id: Id::random().to_string(), pieces, usage, ending, ended: env::now() }
+}
+
+/// Where an answer is shown as it comes, if the output is for people.
+struct Screen {
+    is_wanted: bool,
+    is_mid_line: bool,
+    error: Option<io::Error>,
+}
+
+impl Screen {
+    fn show(&mut self, output: &mut Output, text: &str) {
+        if self.is_wanted {
+            let safe = visible_lines(&JsStr::from(text));
+            self.is_mid_line = !safe.ends_with('\n');
+            self.write(output, &safe);
+        }
+    }
+
+    fn end(&mut self, output: &mut Output) {
+        if self.is_wanted && self.is_mid_line {
+            self.write(output, "\n");
+        }
+    }
+
+    fn write(&mut self, output: &mut Output, text: &str) {
+        if self.error.is_none() {
+            self.error = output.raw(text.as_bytes()).and_then(|()| output.flush()).err();
+        }
+    }
+}
