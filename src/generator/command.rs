@@ -56,8 +56,11 @@ impl CommandModel {
         Speech::begin(timeout, Some(Arc::clone(&child)), move |hear| {
             let end = match speak(stdout, hear) {
                 Err(fault) => Heard::Failed(fault),
-                Ok(()) => match wait(&child, timeout) {
-                    Some(status) if status.success() => Heard::End { usage: None, is_cut_off: false },
+                Ok(has_spoken) => match wait(&child, timeout) {
+                    Some(status) if status.success() && has_spoken => Heard::End { usage: None, is_cut_off: false },
+                    Some(status) if status.success() => {
+                        Heard::Failed(CallFault::new("EMPTY_RESPONSE", "the model answered nothing"))
+                    }
                     Some(status) => Heard::Failed(fault(format!("the model command failed, {status}: {}", said(&stderr)))),
                     None => Heard::Failed(fault("the model command did not end")),
                 },
@@ -137,8 +140,8 @@ fn as_text(conversation: &Conversation) -> String {
     text
 }
 
-/// Tells what a command writes as it writes it, without the white space around it.
-fn speak(stdout: Option<impl Read>, hear: &mut dyn FnMut(Heard)) -> Result<(), CallFault> {
+/// Tells what a command writes as it writes it, without the white space around it. Whether there was anything.
+fn speak(stdout: Option<impl Read>, hear: &mut dyn FnMut(Heard)) -> Result<bool, CallFault> {
     let mut stdout = stdout.ok_or_else(|| fault("the model command has no output"))?;
     let mut held: Vec<u8> = Vec::new();
     let (mut bytes, mut is_begun) = (0, false);
@@ -172,7 +175,7 @@ fn speak(stdout: Option<impl Read>, hear: &mut dyn FnMut(Heard)) -> Result<(), C
             held.drain(..rest);
         }
         if read == 0 {
-            return if is_begun { Ok(()) } else { Err(CallFault::new("EMPTY_RESPONSE", "the model answered nothing")) };
+            return Ok(is_begun);
         }
     }
 }

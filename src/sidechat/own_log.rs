@@ -3,13 +3,16 @@
 //! The dsh of a v0 log takes no lock, but it leaves traces: whoever opens a session to go on with it marks
 //! that in the log, and what a person types passes through the inbox first (formats.md §5.5; seen in the logs
 //! of dsh 0.1.0). dshkit writes neither. So a log that begins with the bytes we put down in the ledger, and
-//! holds no such trace, was written by us alone, even if we were killed before the ledger had heard of the
-//! last write.
+//! holds nothing but what we write, was written by us alone, even if we were killed before the ledger had
+//! heard of the last write.
 
 use super::chat::Chat;
+use super::marker;
 use crate::corpus::{Corpus, Record};
 use crate::error::{Code, Failure};
 use crate::generations::Generation;
+use crate::model::event::Event;
+use crate::model::message::is_from_user;
 use crate::stores::jsonl::LogState;
 use std::io;
 
@@ -34,9 +37,35 @@ pub(super) fn state(corpus: &Corpus, record: &Record, chat: &Chat) -> Result<Opt
             return Ok(None);
         }
     }
-    let mut is_opened = false;
-    corpus.read(record, &mut |event, _| {
-        is_opened |= event.is("session/end-seed") || event.is("agent/inbox/spliced");
-    })?;
-    Ok((!is_opened).then_some(now))
+    let mut hand = Hand::default();
+    let mut is_ours = true;
+    corpus.read(record, &mut |event, _| is_ours &= hand.writes(event))?;
+    Ok(is_ours.then_some(now))
+}
+
+/// Where in a log of ours one is.
+#[derive(Debug, Default)]
+struct Hand {
+    has_begun: bool,
+    is_in_turn: bool,
+}
+
+impl Hand {
+    /// Whether dshkit writes such an event there. An answer cites what was streamed of it.
+    fn writes(&mut self, event: &Event<'_>) -> bool {
+        match event.kind.to_str() {
+            Some("session/title" | "sandbox/mode" | "approval/policy") => !self.has_begun,
+            Some("turn/start") => {
+                self.has_begun = true;
+                !std::mem::replace(&mut self.is_in_turn, true)
+            }
+            Some("turn/end") => std::mem::replace(&mut self.is_in_turn, false),
+            Some("step/start" | "step/end" | "request/header" | "request/context" | "assistant/chunk") => {
+                self.is_in_turn
+            }
+            Some("assistant/message") => self.is_in_turn && event.source_event_seqs.is_some(),
+            Some("user/message") => marker::is_ours(event.data()) || self.is_in_turn && is_from_user(event.data()),
+            _ => false,
+        }
+    }
 }

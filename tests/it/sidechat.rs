@@ -1,5 +1,6 @@
 //! Side chats: a parent of each kind of log, and what can be done with its side chats from a shell.
 
+mod ask;
 mod case_13;
 mod cite;
 mod commit;

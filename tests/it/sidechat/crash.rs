@@ -6,7 +6,9 @@ use crate::logs::{FailAt, KINDS, Kind, NOW, Record, StopAt, read};
 use crate::support::{Outcome, Sandbox, copy_tree};
 use dshkit::corpus::{Corpus, Selector};
 use dshkit::error::Failure;
+use dshkit::generations::encode::turn::{Ending, Piece, PieceKind, Reply};
 use dshkit::model::js_string::JsString;
+use dshkit::sidechat::ask::Question;
 use dshkit::sidechat::chat::{PermissionMode, SeedMode};
 use dshkit::sidechat::cite::{self, Subject};
 use dshkit::sidechat::commit::{self, Wanted};
@@ -14,6 +16,8 @@ use dshkit::sidechat::create::{self, WantedModel};
 use dshkit::sidechat::delivery::Terms;
 use dshkit::sidechat::id::Id;
 use dshkit::sidechat::language::Language;
+use dshkit::sidechat::ledger::Ledger;
+use dshkit::sidechat::relation::Sessions;
 use dshkit::stores::Encoding;
 use dshkit::stores::steps::Steps;
 use serde_json::{Value, json};
@@ -33,7 +37,7 @@ fn told(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Does one piece of work in a home: `create`, `commit FOLD`, or `cite CHILD`.
+/// Does one piece of work in a home: `create`, `ask CHILD`, `commit FOLD`, or `cite CHILD`.
 fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
     let corpus = Corpus::at(&home.join("sessions"));
     match what.split_once(' ') {
@@ -49,6 +53,25 @@ fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
                 language: Language::Chinese,
             };
             create::draft(&corpus, parent, &wanted, NOW)?.publish(home, &corpus, steps).map(drop)
+        }
+        Some(("ask", child)) => {
+            let catalog = corpus.catalog()?;
+            let ledger = Ledger::open_existing(home)?.unwrap();
+            let sessions = Sessions { corpus: &corpus, catalog: &catalog };
+            let question = Question::new(&ledger, &sessions, &js(child), Some("Is it safe?"), NOW)?;
+            let route = question.route().unwrap().clone();
+            let pieces = ["It ", "is ", "safe."];
+            let piece = |text: &&str| Piece { time: NOW, kind: PieceKind::Text, text: (*text).to_owned() };
+            let reply = Reply {
+                id: Id::random().to_string(),
+                pieces: pieces.iter().map(piece).collect(),
+                usage: None,
+                ending: Ending::Completed,
+                ended: NOW,
+            };
+            let kept = question.open(NOW, steps)?.keep(home, &route, 8_000, reply, steps)?;
+            // The turn is kept; who was to note it down failed.
+            kept.unnoted.map_or(Ok(()), Err)
         }
         Some(("commit", fold)) => {
             commit::commit(home, &corpus, &Id::parse(fold)?, &Wanted::default(), &TERMS, steps).map(drop)
@@ -152,6 +175,45 @@ fn a_killed_create_leaves_a_side_chat_or_none() {
     }
 }
 
+/// How often the side chat was asked whether it is safe, and how often it answered.
+fn asked(sandbox: &Sandbox, child: &str) -> (usize, usize) {
+    let (events, _) = read(&sandbox.sessions(), child);
+    let count = |is: &dyn Fn(&Value) -> bool| events.iter().filter(|event| is(event)).count();
+    let asked = count(&|event| event["data"]["content"][0]["text"] == "Is it safe?");
+    (asked, count(&|event| event["type"] == "assistant/message"))
+}
+
+#[test]
+fn a_killed_ask_leaves_a_whole_turn_or_none() {
+    for kind in [KINDS[0], KINDS[1]] {
+        let chats = Chats::new(kind);
+        let child = chats.create(&[]);
+        let what = format!("ask {child}");
+        let (mut kills, mut kept) = (0, 0);
+        loop {
+            let sandbox = copy(&chats);
+            if !killed(&sandbox.home(), &what, kills + 1) {
+                break;
+            }
+            kills += 1;
+            let place = format!("{kind:?}, killed at {kills}");
+            let before = asked(&sandbox, &child);
+            assert!(matches!(before, (0, 0) | (1, 1)), "{place}: {before:?}");
+            kept += before.0;
+            assert_eq!(chats_of(&sandbox).len(), 1, "{place}");
+            // The next question needs nobody's word, whatever the ledger has heard.
+            work(&sandbox.home(), &what, &mut Record::default()).unwrap_or_else(|failure| panic!("{place}: {failure}"));
+            assert_eq!(asked(&sandbox, &child), (before.0 + 1, before.1 + 1), "{place}");
+            let (events, _) = read(&sandbox.sessions(), &child);
+            let turns: Vec<&Value> =
+                events.iter().filter(|event| event["type"] == "turn/start").map(|event| &event["data"]["turn"]).collect();
+            assert_eq!(turns, (1..=before.0 + 2).map(|turn| json!(turn)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+            chats_of(&sandbox);
+        }
+        assert!(kills >= 16 && kept >= 4, "{kind:?}: {kills} kills, {kept} turns");
+    }
+}
+
 #[test]
 fn a_killed_commit_or_cite_is_finished_with_one_message() {
     for kind in kinds() {
@@ -219,7 +281,8 @@ fn a_disk_that_is_full_at_any_step_changes_nothing_that_cannot_be_finished() {
             talk.exchange(("q1", "Is it safe?"), ("r1", "Yes."));
         });
         let fold = chats.fold(&child, FOLD);
-        for what in ["create".to_owned(), format!("commit {fold}"), format!("cite {child}")] {
+        let fresh = chats.create(&[]);
+        for what in ["create".to_owned(), format!("commit {fold}"), format!("cite {child}"), format!("ask {fresh}")] {
             let sandbox = copy(&chats);
             let mut record = Record::default();
             work(&sandbox.home(), &what, &mut record).unwrap();
@@ -241,7 +304,12 @@ fn a_disk_that_is_full_at_any_step_changes_nothing_that_cannot_be_finished() {
                     assert_eq!(std::fs::read(&log).unwrap(), before, "{place}");
                 }
                 deliver(&sandbox);
-                if what != "create" {
+                if what.starts_with("ask") {
+                    // It is kept, or not; and it can be asked again.
+                    work(&sandbox.home(), &what, &mut Record::default())
+                        .unwrap_or_else(|failure| panic!("{place}: {failure}"));
+                    assert!(matches!(asked(&sandbox, &fresh), (1, 1) | (2, 2)), "{place}");
+                } else if what != "create" {
                     work(&sandbox.home(), &what, &mut Record::default())
                         .unwrap_or_else(|failure| panic!("{place}: {failure}"));
                     assert_eq!(written(&sandbox.sessions(), A).len(), full, "{place}");

@@ -57,7 +57,35 @@ mirror! {
         messages: Vec<SeedMessage>,
         #[serde(deserialize_with = "present")] generated: Option<Generated>,
     }
-    SeedMessage { message_id: String, role: String, seq: u64, text: String, }
+    SeedMessage { message_id: String, role: String, seq: u64,
+        #[serde(deserialize_with = "present")] turn: Option<u64>,
+        #[serde(deserialize_with = "present")] selection: Option<Selection>, text: String, }
+    Selection { start: u64, end: u64, }
+    Preview { schema: String, parent_session_id: String, title: String, seed: SeedPreview,
+        #[serde(deserialize_with = "present")] message: Option<MessagePreview>, calls: Vec<CallPreview>, }
+    SeedPreview { mode: String, messages: Vec<SeedMessage>, dropped_older_messages: u64, characters: u64,
+        estimated_tokens: u64, script_aware_tokens: u64, }
+    MessagePreview { text: String, characters: u64, estimated_tokens: u64, script_aware_tokens: u64, }
+    CallPreview { purpose: String, #[serde(deserialize_with = "present")] route: Option<Route>, instructions: String,
+        input: String, characters: u64, estimated_tokens: u64, script_aware_tokens: u64, max_tokens: u64, }
+    Ask { schema: String, child_session_id: String, parent_session_id: String,
+        #[serde(deserialize_with = "present")] turn: Option<Turn>, context: Option<AskContext>, dry_run: Option<bool>, }
+    Turn {
+        turn: u64,
+        first_seq: u64,
+        last_seq: u64,
+        #[serde(deserialize_with = "present")] prompt_message_id: Option<String>,
+        #[serde(deserialize_with = "present")] message_id: Option<String>,
+        text: String,
+        reason: String,
+        #[serde(deserialize_with = "present")] error: Option<Fault>,
+        route: Route,
+        #[serde(deserialize_with = "present")] usage: Option<CallUsage>,
+    }
+    Fault { message: String, code: String, #[serde(deserialize_with = "present")] status: Option<u16>, }
+    AskContext { messages: Vec<Line>, characters: u64, estimated_tokens: u64, script_aware_tokens: u64,
+        #[serde(deserialize_with = "present")] route: Option<Route>, }
+    Line { role: String, text: String, }
     Generated { text: String, call: Call, dropped_older_messages: u64, }
     Call { #[serde(deserialize_with = "present")] route: Option<Route>,
         #[serde(deserialize_with = "present")] usage: Option<CallUsage>, at: i64, }
@@ -317,7 +345,15 @@ fn every_document_of_side_chats() {
         assert!(trial.resume.is_none() && trial.dry_run == Some(true));
         let made: Create = read(&create(&["--seed", "task", "--model-command", "echo x"]));
         assert!(made.chat.seed.generated.is_some() && made.schema == "dshkit/sidechat.create/1");
+        let preview: Preview = read(&create(&["--preview", "--seed", "selection:a1:0-4"]));
+        assert!(preview.message.is_some() && preview.seed.messages[0].selection.is_some());
+        let preview: Preview = read(&create(&["--preview", "--seed", "task"]));
+        assert_eq!((preview.message.is_none(), preview.calls.len()), (true, 1));
         let child = made.chat.child_session_id;
+        let trial: Ask = read(&chats.run(&["ask", &child, "--dry-run"]).success());
+        assert!(trial.turn.is_none() && trial.context.is_some());
+        let asked: Ask = read(&chats.run(&["ask", &child, "--model-command", "echo x"]).success());
+        assert_eq!((asked.turn.unwrap().turn, asked.context.is_none()), (2, true));
         chats.go_on(&child, |talk| {
             talk.exchange(("q1", "One?"), ("r1", "Two."));
         });
@@ -343,7 +379,7 @@ fn every_document_of_side_chats() {
         let catalog: List = read(&chats.run(&["catalog"]).success());
         assert_eq!((list.chats.len(), catalog.chats.len()), (1, 1));
         let show: Show = read(&chats.run(&["show", &child]).success());
-        assert_eq!((show.folds.len(), show.cites.len(), show.replies.unwrap().len()), (2, 2, 1));
+        assert_eq!((show.folds.len(), show.cites.len(), show.replies.unwrap().len()), (2, 2, 2));
         let tree: Tree = read(&chats.run(&["tree", A]).success());
         assert_eq!(tree.nodes.len(), 1);
         let compare: Compare = read(&chats.run(&["compare", &child, "1", "2"]).success());

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// A model behind a loopback address, which answers as scripted and keeps what it was asked.
-struct Model {
-    url: String,
+pub(super) struct Model {
+    pub(super) url: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Model {
     /// Each answer is a status and a body; after the last one nobody listens.
-    fn new(answers: Vec<(u16, String)>) -> Model {
+    pub(super) fn new(answers: Vec<(u16, String)>) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -30,7 +30,7 @@ impl Model {
         Model { url, asked }
     }
 
-    fn asked(&self) -> Vec<String> {
+    pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }

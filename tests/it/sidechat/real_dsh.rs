@@ -40,11 +40,58 @@ fn dsh_goes_on_with_a_side_chat_and_with_its_parent() {
 }
 
 #[test]
+fn dsh_goes_on_with_a_side_chat_that_was_asked() {
+    let Some(oracle) = oracle() else { return };
+    for kind in [KINDS_TO_TRY[0], super::PLAIN] {
+        let chats = Chats::new(kind);
+        let child = chats.create(&["--seed", "tail:2"]);
+        let ask = |text: &str, command: &str| {
+            let words = if text.is_empty() { vec!["ask", &child] } else { vec!["ask", &child, text] };
+            chats.run(&[&words[..], &["--model-command", command]].concat())
+        };
+        ask("", "echo 'The key of the request.'").success();
+        ask("Is it safe?", "printf 'It '; sleep 0.02; printf 'is '; sleep 0.02; printf 'safe.'").success();
+        ask("Will it fail?", "echo half; exit 1").fails_with_data(8, "model-failed");
+        ask("And now?", "echo 'It works.'").success();
+        for version in ["v0", "v3", "v4"] {
+            let keep = chats.sandbox.path(&format!("asked-by-{version}"));
+            let texts = [
+                "### assistant (a2)",
+                "Which key?",
+                "The key of the request.",
+                "Is it safe?",
+                "It is safe.",
+                "Will it fail?",
+                "And now?",
+                "It works.",
+                "Please go on.",
+            ];
+            resume(&oracle, version, &chats.sandbox.sessions(), &child, &texts, &keep);
+            // What a dsh has gone on with is continued there.
+            let mut command = chats.sandbox.command();
+            command.args(["--home"]).arg(&keep).args(["sidechat", "ask", &child, "x", "--model-command", "echo no"]);
+            crate::support::copy_tree(&chats.sandbox.home().join("dshkit"), &keep.join("dshkit"));
+            crate::support::outcome(command, b"").fails(7, "continue-in-dsh");
+        }
+    }
+}
+
+#[test]
 fn dsh_goes_on_with_what_killed_writers_left() {
     let Some(oracle) = oracle() else { return };
     for kind in KINDS_TO_TRY {
         let chats = Chats::new(kind);
         let child = chats.create(&[]);
+        if kind.version == 0 {
+            for (at, texts) in [(8, &["Which key?", "Please go on."][..]), (14, &["Is it safe?", "It is safe.", "Please go on."])] {
+                let sandbox = super::crash::copy(&chats);
+                assert!(super::crash::killed(&sandbox.home(), &format!("ask {child}"), at));
+                for version in ["v0", "v3", "v4"] {
+                    let keep = sandbox.path(&format!("asked-by-{version}"));
+                    resume(&oracle, version, &sandbox.sessions(), &child, texts, &keep);
+                }
+            }
+        }
         let fold = chats.fold(&child, FOLD);
         for at in [14, 18] {
             let sandbox = super::crash::copy(&chats);
