@@ -61,7 +61,9 @@ impl CommandModel {
                     Some(status) if status.success() => {
                         Heard::Failed(CallFault::new("EMPTY_RESPONSE", "the model answered nothing"))
                     }
-                    Some(status) => Heard::Failed(fault(format!("the model command failed, {status}: {}", said(&stderr)))),
+                    Some(status) => {
+                        Heard::Failed(fault(format!("the model command failed, {status}: {}", said(&stderr))))
+                    }
                     None => Heard::Failed(fault("the model command did not end")),
                 },
             };

@@ -231,7 +231,8 @@ impl Stream {
         if data == "[DONE]" {
             return Ok(true);
         }
-        let malformed = || fault("MALFORMED_RESPONSE", format!("it streamed something else than JSON: {}", excerpt(data)));
+        let malformed =
+            || fault("MALFORMED_RESPONSE", format!("it streamed something else than JSON: {}", excerpt(data)));
         let view = parse(data).map_err(|_| malformed())?;
         if view.get("error").is_some_and(|error| error.kind() != Kind::Null) {
             return Err(fault("SERVER", said(data)));
@@ -321,7 +322,9 @@ fn answer(text: &str) -> Result<Answer, Fault> {
         None => {}
         Some(reason) if reason == "stop" => {}
         Some(reason) if reason == "length" => return Err(malformed("the answer was cut off at the most it may write")),
-        Some(reason) => return Err(malformed(&format!("the answer ended with {:?}", excerpt(&reason.to_string_lossy())))),
+        Some(reason) => {
+            return Err(malformed(&format!("the answer ended with {:?}", excerpt(&reason.to_string_lossy()))));
+        }
     }
     let text = some_text(&content.to_string_lossy()).map_err(|failure| fault("EMPTY_RESPONSE", failure.message))?;
     let model = view.get("model").and_then(View::string).map(|model: JsStr<'_>| model.to_string_lossy().into_owned());
@@ -426,8 +429,7 @@ mod tests {
     fn hear(responses: Vec<Vec<u8>>) -> (Vec<Heard>, Heard, Vec<String>) {
         let (url, server) = serve(responses);
         let key = Some("sk-secret".to_owned());
-        let model =
-            EndpointModel { url, model: "m".to_owned(), key, timeout: Duration::from_secs(20), sleep: |_| {} };
+        let model = EndpointModel { url, model: "m".to_owned(), key, timeout: Duration::from_secs(20), sleep: |_| {} };
         let messages = vec![Message { role: Role::User, text: "Why?".to_owned() }];
         let mut speech = model.converse(&Conversation { messages, max_tokens: 7 });
         let mut pieces = Vec::new();

@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn each_event_is_its_data() {
-        let stream = ": keep-alive\n\ndata: {\"a\":1}\n\nevent: x\r\ndata:one\r\ndata: two\r\n\r\ndata: [DONE]\n\ndata: 3\n\n";
+        let stream =
+            ": keep-alive\n\ndata: {\"a\":1}\n\nevent: x\r\ndata:one\r\ndata: two\r\n\r\ndata: [DONE]\n\ndata: 3\n\n";
         assert_eq!(events(stream), (vec!["{\"a\":1}".to_owned(), "one\ntwo".to_owned(), "[DONE]".to_owned()], true));
     }
 

@@ -58,7 +58,8 @@ pub(super) fn text(seed: &Seed, question: &str, language: Language) -> String {
 }
 
 fn context(seed: &Seed, words: &Words) -> String {
-    let ids = || seed.messages.iter().map(|message| message.message_id.to_string_lossy()).collect::<Vec<_>>().join(", ");
+    let ids =
+        || seed.messages.iter().map(|message| message.message_id.to_string_lossy()).collect::<Vec<_>>().join(", ");
     match &seed.generated {
         Some(generated) if seed.mode == SUMMARY => {
             return format!("{} ({})\n\n{}", words.summary, ids(), generated.text);

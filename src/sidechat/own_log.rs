@@ -25,8 +25,7 @@ pub(super) fn state(corpus: &Corpus, record: &Record, chat: &Chat) -> Result<Opt
         return Ok(None);
     }
     let path = &record.stored.path;
-    let unreadable =
-        |error: io::Error| Failure::new(Code::Io, format!("could not read {}: {error}", path.display()));
+    let unreadable = |error: io::Error| Failure::new(Code::Io, format!("could not read {}: {error}", path.display()));
     // The state is taken before the events are looked at: what a dsh writes in between changes it.
     let now = LogState::of_file(path).map_err(unreadable)?;
     if let Some(left) = &chat.log {

@@ -220,7 +220,18 @@ mod tests {
         }
         let many: Vec<String> = (0..9).map(|n| format!("m{n}")).collect();
         let too_many = format!("pick:{}", many.join(","));
-        let bad = ["tail:3", "pick:", "pick:a,,b", "turn:0", "turn:x", "selection:a", "selection::1-2", "selection:a:1", "summary:", &too_many];
+        let bad = [
+            "tail:3",
+            "pick:",
+            "pick:a,,b",
+            "turn:0",
+            "turn:x",
+            "selection:a",
+            "selection::1-2",
+            "selection:a:1",
+            "summary:",
+            &too_many,
+        ];
         for text in bad {
             assert_eq!(parse(text).unwrap_err().code, Code::BadRequest, "{text}");
         }

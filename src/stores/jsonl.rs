@@ -95,12 +95,7 @@ impl JsonlStore {
     ///
     /// # Errors
     /// It would not.
-    pub fn check_open_log(
-        &self,
-        session: &StoredSession,
-        assurance: &Assurance,
-        now: i64,
-    ) -> Result<(), AppendError> {
+    pub fn check_open_log(&self, session: &StoredSession, assurance: &Assurance, now: i64) -> Result<(), AppendError> {
         append::check_open(&self.root, session, assurance, now)
     }
 

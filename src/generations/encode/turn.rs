@@ -428,7 +428,8 @@ mod tests {
     use super::*;
 
     fn turn(pieces: &[(i64, PieceKind, &str)], ending: Ending) -> NewTurn {
-        let piece = |(time, kind, text): &(i64, PieceKind, &str)| Piece { time: *time, kind: *kind, text: (*text).to_owned() };
+        let piece =
+            |(time, kind, text): &(i64, PieceKind, &str)| Piece { time: *time, kind: *kind, text: (*text).to_owned() };
         NewTurn {
             number: 2,
             began: 10,
@@ -458,7 +459,8 @@ mod tests {
     #[test]
     fn a_turn_is_the_one_dsh_writes() {
         use PieceKind::{Reasoning, Text};
-        let pieces = [(11, Reasoning, "Hm"), (12, Reasoning, "."), (14, Text, "Be"), (15, Text, "cau"), (15, Text, "se.")];
+        let pieces =
+            [(11, Reasoning, "Hm"), (12, Reasoning, "."), (14, Text, "Be"), (15, Text, "cau"), (15, Text, "se.")];
         let rows = turn(&pieces, Ending::Completed).rows(8);
         let expected = [
             r#"{"type":"turn/start","seq":8,"time":10,"data":{"turn":2}}"#,
@@ -488,7 +490,10 @@ mod tests {
         let mut broken = turn(&[(11, PieceKind::Text, "Bec")], Ending::Interrupted);
         broken.reply.usage = None;
         let rows = after_request(&broken);
-        assert!(rows[2].contains(r#""content":[{"type":"text","text":"Bec"}]"#) && rows[2].contains(r#""interrupted":true}"#));
+        assert!(
+            rows[2].contains(r#""content":[{"type":"text","text":"Bec"}]"#)
+                && rows[2].contains(r#""interrupted":true}"#)
+        );
         assert!(rows[2].contains(r#""sourceEventSeqs":[13,14]"#), "{}", rows[2]);
         assert!(rows[4].ends_with(r#""reason":{"kind":"aborted","reason":{"kind":"user"}}}}"#));
         assert_eq!((rows.len(), broken.last_message()), (5, Some("a")));
@@ -502,14 +507,17 @@ mod tests {
         let failed = turn(&[(11, PieceKind::Text, "Bec")], Ending::Failed(fault));
         let rows = after_request(&failed);
         let failure = r#"{"message":"busy","code":"SERVER","status":503}"#;
-        assert!(rows[2].ends_with(&format!(r#"{{"type":"finish","reason":{{"kind":"error","failure":{failure}}}}}}}}}"#)));
+        assert!(
+            rows[2].ends_with(&format!(r#"{{"type":"finish","reason":{{"kind":"error","failure":{failure}}}}}}}}}"#))
+        );
         assert!(rows[4].ends_with(&format!(r#""reason":{{"kind":"error","error":{failure}}}}}}}"#)), "{}", rows[4]);
         assert_eq!((rows.len(), failed.last_message()), (5, Some("q")));
     }
 
     #[test]
     fn no_event_is_earlier_than_the_turn() {
-        let mut early = turn(&[(1, PieceKind::Text, "a"), (2, PieceKind::Text, "b"), (3, PieceKind::Text, "c")], Ending::Completed);
+        let mut early =
+            turn(&[(1, PieceKind::Text, "a"), (2, PieceKind::Text, "b"), (3, PieceKind::Text, "c")], Ending::Completed);
         early.reply.ended = 4;
         assert!(early.rows(0).rows.iter().all(|row| row.contains(r#""time":10"#) || row.contains(r#""time0":10"#)));
     }

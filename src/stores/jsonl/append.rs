@@ -631,7 +631,12 @@ struct Read {
     has_id: bool,
 }
 
-fn read(session: &StoredSession, generation: Generation, id: Option<&str>, look: &mut dyn Look) -> Result<Read, AppendError> {
+fn read(
+    session: &StoredSession,
+    generation: Generation,
+    id: Option<&str>,
+    look: &mut dyn Look,
+) -> Result<Read, AppendError> {
     let mut acceptance = Acceptance::new(generation.surface_rules());
     let mut last_time = None;
     let mut has_id = false;

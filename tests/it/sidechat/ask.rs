@@ -90,8 +90,14 @@ fn an_answer_is_shown_and_kept_as_a_whole_turn() {
         let document = ask("json", &["Is it safe?"]).success().json();
         assert_eq!((&document["turn"]["turn"], &document["turn"]["text"]), (&json!(3), &json!("Yes.")));
         let turn = events(&chats, &child, MADE + 17);
-        assert_eq!((&turn[0]["seq"], &turn.last().unwrap()["seq"]), (&document["turn"]["firstSeq"], &document["turn"]["lastSeq"]));
-        assert_eq!(kinds(&turn)[..5], ["turn/start", "step/start", "user/message", "request/header", "assistant/chunk"]);
+        assert_eq!(
+            (&turn[0]["seq"], &turn.last().unwrap()["seq"]),
+            (&document["turn"]["firstSeq"], &document["turn"]["lastSeq"])
+        );
+        assert_eq!(
+            kinds(&turn)[..5],
+            ["turn/start", "step/start", "user/message", "request/header", "assistant/chunk"]
+        );
         assert_eq!(turn[2]["data"]["source"], json!({"kind": "user"}));
         assert_eq!(turn[2]["data"]["id"], document["turn"]["promptMessageId"]);
         // The model was sent the surface, and nothing else.
@@ -102,7 +108,10 @@ fn an_answer_is_shown_and_kept_as_a_whole_turn() {
         assert!(body["messages"][0]["content"].as_str().unwrap().ends_with("Which key?"));
         assert_eq!(body["messages"][1]["content"], "The \u{1b}[31mkey of the request.", "without what was thought");
         assert_eq!(body["messages"][2], json!({"role": "user", "content": "Is it safe?"}));
-        assert_eq!((&body["model"], &body["max_tokens"], &body["tools"]), (&json!("deepseek-v4-flash"), &json!(8000), &Value::Null));
+        assert_eq!(
+            (&body["model"], &body["max_tokens"], &body["tools"]),
+            (&json!("deepseek-v4-flash"), &json!(8000), &Value::Null)
+        );
         // Both turns are exactly known.
         let usage = chats.run(&["usage", &child]).success().json()["child"].clone();
         assert_eq!((&usage["complete"], &usage["completedTurns"]), (&json!(true), &json!(2)));
@@ -198,7 +207,8 @@ fn an_answer_is_kept_although_nobody_reads_it_to_its_end() {
     let chats = Chats::new(PLAIN);
     let child = chats.create(&[]);
     let mut command = chats.sandbox.command();
-    let long = "i=0; while [ $i -lt 3000 ]; do echo 'a line of some length, so that no pipe takes them all'; i=$((i+1)); done";
+    let long =
+        "i=0; while [ $i -lt 3000 ]; do echo 'a line of some length, so that no pipe takes them all'; i=$((i+1)); done";
     command.args(["--format", "text", "sidechat", "ask", &child, "--model-command", long]);
     let mut asking = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -205,9 +205,15 @@ fn a_killed_ask_leaves_a_whole_turn_or_none() {
             work(&sandbox.home(), &what, &mut Record::default()).unwrap_or_else(|failure| panic!("{place}: {failure}"));
             assert_eq!(asked(&sandbox, &child), (before.0 + 1, before.1 + 1), "{place}");
             let (events, _) = read(&sandbox.sessions(), &child);
-            let turns: Vec<&Value> =
-                events.iter().filter(|event| event["type"] == "turn/start").map(|event| &event["data"]["turn"]).collect();
-            assert_eq!(turns, (1..=before.0 + 2).map(|turn| json!(turn)).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+            let turns: Vec<&Value> = events
+                .iter()
+                .filter(|event| event["type"] == "turn/start")
+                .map(|event| &event["data"]["turn"])
+                .collect();
+            assert_eq!(
+                turns,
+                (1..=before.0 + 2).map(|turn| json!(turn)).collect::<Vec<_>>().iter().collect::<Vec<_>>()
+            );
             chats_of(&sandbox);
         }
         assert!(kills >= 16 && kept >= 4, "{kind:?}: {kills} kills, {kept} turns");

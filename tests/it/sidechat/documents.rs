@@ -83,9 +83,9 @@ mirror! {
         #[serde(deserialize_with = "present")] usage: Option<CallUsage>,
     }
     Fault { message: String, code: String, #[serde(deserialize_with = "present")] status: Option<u16>, }
-    AskContext { messages: Vec<Line>, characters: u64, estimated_tokens: u64, script_aware_tokens: u64,
+    AskContext { messages: Vec<SentLine>, characters: u64, estimated_tokens: u64, script_aware_tokens: u64,
         #[serde(deserialize_with = "present")] route: Option<Route>, }
-    Line { role: String, text: String, }
+    SentLine { role: String, text: String, }
     Generated { text: String, call: Call, dropped_older_messages: u64, }
     Call { #[serde(deserialize_with = "present")] route: Option<Route>,
         #[serde(deserialize_with = "present")] usage: Option<CallUsage>, at: i64, }

@@ -83,7 +83,9 @@ fn dsh_goes_on_with_what_killed_writers_left() {
         let chats = Chats::new(kind);
         let child = chats.create(&[]);
         if kind.version == 0 {
-            for (at, texts) in [(8, &["Which key?", "Please go on."][..]), (14, &["Is it safe?", "It is safe.", "Please go on."])] {
+            for (at, texts) in
+                [(8, &["Which key?", "Please go on."][..]), (14, &["Is it safe?", "It is safe.", "Please go on."])]
+            {
                 let sandbox = super::crash::copy(&chats);
                 assert!(super::crash::killed(&sandbox.home(), &format!("ask {child}"), at));
                 for version in ["v0", "v3", "v4"] {

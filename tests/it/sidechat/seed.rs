@@ -223,7 +223,10 @@ fn a_preview_shows_what_it_would_cost_before_anything_exists() {
     let chats = Chats::new(PLAIN);
     let before = chats.everything();
     let preview = |more: &[&str]| {
-        chats.run(&[&["create", "--parent", A, "--question", "Which key?", "--preview"], more].concat()).success().json()
+        chats
+            .run(&[&["create", "--parent", A, "--question", "Which key?", "--preview"], more].concat())
+            .success()
+            .json()
     };
     let plain = preview(&["--seed", "pick:a1,u2"]);
     assert_eq!((&plain["seed"]["mode"], &plain["seed"]["characters"]), (&json!("pick:many"), &json!(42)));

@@ -87,10 +87,9 @@ impl PreviewDocument {
     pub fn of(draft: &Draft) -> PreviewDocument {
         let chat = &draft.chat;
         let call = draft.call();
-        let message = call.is_none().then(|| MessagePreview {
-            length: Length::of([draft.text.as_str()]),
-            text: draft.text.clone(),
-        });
+        let message = call
+            .is_none()
+            .then(|| MessagePreview { length: Length::of([draft.text.as_str()]), text: draft.text.clone() });
         PreviewDocument {
             parent_session_id: Js::from(&chat.parent.id),
             title: chat.title.clone(),
