@@ -11,11 +11,7 @@
 //! DeepSeek's cache does. The side chats are those of the real program; who plays the host of the conversation A
 //! sends a system prompt and tools of the length that those of dsh 0.1.0 have.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a program of its own, not part of dshkit"
-)]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program of its own, not part of dshkit")]
 
 mod words;
 
@@ -151,7 +147,8 @@ fn respond(mut stream: TcpStream, provider: &Mutex<Provider>) {
         ("application/json", body.to_string())
     };
     let length = body.len();
-    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n");
     stream.write_all((head + &body).as_bytes()).expect("an answer can be sent");
 }
 
@@ -161,7 +158,8 @@ fn message(stream: &mut TcpStream) -> String {
     let mut buffer = [0; 65_536];
     loop {
         if let Some((head, body)) = String::from_utf8_lossy(&bytes).split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0usize) {
                 return body.to_owned();
             }
@@ -311,8 +309,20 @@ impl World {
         self.begin_aside(true);
         let endpoint = format!("http://{}", self.address);
         let question = text(&mut self.random, QUESTION);
-        let words =
-            ["sidechat", "create", "--parent", A, "--seed", seed, "--lang", "en", "--title", "it", "--question", &question];
+        let words = [
+            "sidechat",
+            "create",
+            "--parent",
+            A,
+            "--seed",
+            seed,
+            "--lang",
+            "en",
+            "--title",
+            "it",
+            "--question",
+            &question,
+        ];
         let chat = self.json(&words)["chat"]["childSessionId"].as_str().expect("an id").to_owned();
         let mut asked = self.json(&["sidechat", "ask", &chat, "--endpoint", &endpoint]);
         for _ in 1..QUESTIONS {
@@ -365,7 +375,9 @@ impl World {
 }
 
 fn main() {
-    println!("| where it is cleared up | A calls | input | cached | output | B calls | input | cached | output | not cached |");
+    println!(
+        "| where it is cleared up | A calls | input | cached | output | B calls | input | cached | output | not cached |"
+    );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
 
     let mut world = World::new(false);
@@ -401,7 +413,18 @@ fn main() {
     let mut world = World::new(true);
     let (chat, _) = world.side_chat("tail:2");
     let endpoint = format!("http://{}", world.address);
-    world.dshkit(&["sidechat", "fold", &chat, "--generate", "--lang", "en", "--commit", "--offline", "--endpoint", &endpoint]);
+    world.dshkit(&[
+        "sidechat",
+        "fold",
+        &chat,
+        "--generate",
+        "--lang",
+        "en",
+        "--commit",
+        "--offline",
+        "--endpoint",
+        &endpoint,
+    ]);
     let fold = world.receive();
     // A's model finds the fold too short, calls the tool, and goes on with what it gets.
     let pointer = fold.split(['(', ')']).find(|part| part.starts_with("sidechat://")).expect("the fold has a pointer");

@@ -17,6 +17,7 @@ mod property;
 mod race;
 mod real_dsh;
 mod recall;
+mod recipe;
 mod revisions;
 mod seed;
 mod tree;

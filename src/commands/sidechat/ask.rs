@@ -20,6 +20,10 @@ use std::io;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat ask session-5f
+  dshkit sidechat ask session-5f 'And if it expires?' --endpoint https://llm.example/v1 --key-env LLM_KEY
+  dshkit sidechat ask session-5f - --model-command my_model < message.md")]
 pub struct AskArgs {
     #[command(flatten)]
     chat: OneChat,

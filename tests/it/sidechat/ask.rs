@@ -29,7 +29,7 @@ fn finish(reason: &str) -> Value {
 }
 
 /// An answer in pieces, with a thought before it.
-fn answer(pieces: &[&str]) -> (u16, String) {
+pub(super) fn answer(pieces: &[&str]) -> (u16, String) {
     let mut events = vec![delta("reasoning_content", "Let me see.")];
     events.extend(pieces.iter().map(|piece| delta("content", piece)));
     events.push(finish("stop"));
@@ -125,6 +125,18 @@ fn an_answer_is_shown_and_kept_as_a_whole_turn() {
         let used = &row["rows"][0];
         let tokens = (&used["inputTokens"], &used["outputTokens"], &used["cacheReadTokens"]);
         assert_eq!(tokens, (&json!(344), &json!(100), &json!(256)), "{row}");
+        let values = chats.sandbox.run(&["sessions", "projections", &child]).success().json()["values"].clone();
+        assert_eq!(
+            values["tokenUsage"],
+            json!({"uncachedInputTokens": 344, "outputTokens": 100, "cacheReadTokens": 256, "cacheWriteTokens": 0})
+        );
+        // The step of the first message counts, as any does that has ended.
+        assert_eq!(
+            (&values["sessionStats"]["turns"], &values["sessionStats"]["steps"]),
+            (&json!(3), &json!(3)),
+            "{values}"
+        );
+        assert_eq!(values["sessionStats"]["decodeTokens"], 100);
         assert_eq!(chats.bytes(), parent, "the parent knows nothing of it");
         // What was said can be folded, cited and gone on with.
         let reply = document["turn"]["messageId"].as_str().unwrap();

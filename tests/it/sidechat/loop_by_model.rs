@@ -17,14 +17,24 @@ pub(super) struct Model {
 impl Model {
     /// Each answer is a status and a body; after the last one nobody listens.
     pub(super) fn new(answers: Vec<(u16, String)>) -> Model {
+        let mut answers = answers.into_iter();
+        Model::with(answers.len(), move |_| answers.next().unwrap())
+    }
+
+    /// Answers so many requests, each as its text wants it.
+    pub(super) fn with(requests: usize, mut reply: impl FnMut(&str) -> (u16, String) + Send + 'static) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&asked);
         thread::spawn(move || {
-            for (status, body) in answers {
-                let (stream, _) = listener.accept().unwrap();
-                kept.lock().unwrap().push(answer(stream, status, &body));
+            for _ in 0..requests {
+                let (mut stream, _) = listener.accept().unwrap();
+                let request = request(&mut stream);
+                let (status, body) = reply(&request);
+                // Who has seen enough may hang up.
+                let _ = answer(&mut stream, status, &body);
+                kept.lock().unwrap().push(request);
             }
         });
         Model { url, asked }
@@ -35,7 +45,7 @@ impl Model {
     }
 }
 
-fn answer(mut stream: TcpStream, status: u16, body: &str) -> String {
+fn request(stream: &mut TcpStream) -> String {
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -51,12 +61,15 @@ fn answer(mut stream: TcpStream, status: u16, body: &str) -> String {
         assert!(read > 0);
         request.extend_from_slice(&buffer[..read]);
     }
-    let head = format!("HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
     String::from_utf8(request).unwrap()
 }
 
-fn said(text: &str) -> (u16, String) {
+fn answer(stream: &mut TcpStream, status: u16, body: &str) -> std::io::Result<()> {
+    let head = format!("HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+    stream.write_all(format!("{head}{body}").as_bytes())
+}
+
+pub(super) fn said(text: &str) -> (u16, String) {
     let usage =
         json!({"prompt_tokens": 300, "completion_tokens": 50, "total_tokens": 350, "prompt_cache_hit_tokens": 128});
     let choice = json!({"finish_reason": "stop", "message": {"role": "assistant", "content": text}});

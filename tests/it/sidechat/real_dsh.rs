@@ -3,6 +3,7 @@
 
 use super::{A, Chats, FOLD, KINDS_TO_TRY};
 use crate::resume::{oracle, resume};
+use serde_json::Value;
 
 #[test]
 fn dsh_goes_on_with_a_side_chat_and_with_its_parent() {
@@ -52,7 +53,8 @@ fn dsh_goes_on_with_a_side_chat_that_was_asked() {
         ask("", "echo 'The key of the request.'").success();
         ask("Is it safe?", "printf 'It '; sleep 0.02; printf 'is '; sleep 0.02; printf 'safe.'").success();
         ask("Will it fail?", "echo half; exit 1").fails_with_data(8, "model-failed");
-        ask("And now?", "echo 'It works.'").success();
+        let model = super::loop_by_model::Model::new(vec![super::ask::answer(&["It ", "works."])]);
+        chats.run(&["ask", &child, "And now?", "--endpoint", &model.url]).success();
         for version in ["v0", "v3", "v4"] {
             let keep = chats.sandbox.path(&format!("asked-by-{version}"));
             let texts = [
@@ -67,6 +69,17 @@ fn dsh_goes_on_with_a_side_chat_that_was_asked() {
                 "Please go on.",
             ];
             resume(&oracle, version, &chats.sandbox.sessions(), &child, &texts, &keep);
+            // dsh counts what was used as we do.
+            let cached = keep.join(format!("storages/session_projcache/sessions/{child}.json"));
+            if version != "v0" {
+                let cached: Value = serde_json::from_slice(&std::fs::read(cached).unwrap()).unwrap();
+                let theirs = &cached["record"]["rows"]["tokenUsage"]["val"]["totals"];
+                assert_eq!(theirs["cacheReadTokens"], 128, "{theirs}");
+                let mut command = chats.sandbox.command();
+                command.arg("--home").arg(&keep).args(["--no-cache", "sessions", "projections", &child]);
+                let ours = crate::support::outcome(command, b"").success().json();
+                assert_eq!(ours["values"]["tokenUsage"], *theirs);
+            }
             // What a dsh has gone on with is continued there.
             let mut command = chats.sandbox.command();
             command.args(["--home"]).arg(&keep).args(["sidechat", "ask", &child, "x", "--model-command", "echo no"]);

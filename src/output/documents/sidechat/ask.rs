@@ -14,63 +14,85 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{childSessionId, parentSessionId, turn, context?, dryRun?}`. `turn` is what was written, `null` in a trial;
-/// `context` is what the model would be sent, and stands only there.
+/// A turn in a side chat, or what a model would be sent for one.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AskDocument {
+    /// The side chat.
     child_session_id: Js,
+    /// The session it belongs to.
     parent_session_id: Js,
+    /// The turn that was written; `null` in a trial.
     turn: Option<TurnDocument>,
+    /// What the model would be sent; only in a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<ContextDocument>,
+    /// Whether this only shows what would be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }
 
-/// `{turn, firstSeq, lastSeq, promptMessageId, messageId, text, reason, error, route, usage}`. `promptMessageId`
-/// is `null` if nothing was asked anew, `messageId` if no answer is kept, `error` unless the call failed.
+/// A turn that was written.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TurnDocument {
+    /// The turn's number.
     turn: u64,
+    /// The seq of its first event.
     first_seq: u64,
+    /// The seq of its last event.
     last_seq: u64,
+    /// The id of the person's message; `null` if nothing was asked anew.
     prompt_message_id: Option<String>,
+    /// The id of the model's message; `null` if none is kept.
     message_id: Option<String>,
+    /// What the model answered, as far as it came.
     text: String,
+    /// How the turn ended: `completed`, `max-tokens`, `aborted`, or `error`.
     reason: &'static str,
+    /// Why the call failed; `null` if it did not.
     error: Option<FaultDocument>,
+    /// The model that was asked, as the log names it.
     route: RouteDocument,
+    /// What the model used, as far as it says.
     usage: Option<CallUsageDocument>,
 }
 
-/// `{message, code, status}`.
+/// Why a call of a model failed.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FaultDocument {
+    /// What went wrong.
     message: String,
+    /// What kind of failure it is, in the words of dsh.
     code: String,
+    /// The status of the HTTP response, if that was it.
     status: Option<u16>,
 }
 
-/// `{messages, characters, estimatedTokens, scriptAwareTokens, route}`. `route` is the model that would be asked
-/// if nobody names one.
+/// What a model would be sent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ContextDocument {
+    /// The messages, the oldest first.
     messages: Vec<LineDocument>,
+    /// Their length in UTF-16 units.
     characters: u64,
+    /// Their length in tokens, by the estimate budgets count with.
     estimated_tokens: u64,
+    /// Their length in tokens, by an estimate that knows scripts.
     script_aware_tokens: u64,
+    /// The model that would be asked if nobody names one; `null` if none is known.
     route: Option<RouteDocument>,
 }
 
-/// `{role, text}`.
+/// A message a model would be sent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LineDocument {
+    /// Who said it: `user` or `assistant`.
     role: &'static str,
+    /// What was said.
     text: String,
 }
 

@@ -51,16 +51,20 @@ pub(super) struct SeedMessageDocument {
     message_id: Js,
     role: &'static str,
     seq: u64,
+    /// The turn it was said in; `null` if in none.
     turn: Option<u64>,
+    /// The part of it that was taken; `null`: all.
     selection: Option<SelectionDocument>,
     text: String,
 }
 
-/// `{start, end}`, in UTF-16 units of the message's text.
+/// A part of a message's text.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SelectionDocument {
+    /// The first UTF-16 unit of it.
     start: u64,
+    /// The first UTF-16 unit behind it.
     end: u64,
 }
 

@@ -12,49 +12,61 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{parentSessionId, title, seed, message, calls}`. `message` is the first message of the side chat, `null` if a
-/// model has to write part of it; `calls` are those that it takes to make the side chat.
+/// What a side chat would begin with, and what it would cost to make it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewDocument {
+    /// The session it would belong to.
     parent_session_id: Js,
+    /// The title it would have.
     title: String,
+    /// What it would be given of its parent.
     seed: SeedPreview,
+    /// Its first message; `null` if a model has to write part of it.
     message: Option<MessagePreview>,
+    /// The calls of a model that it takes to make it.
     calls: Vec<CallPreview>,
 }
 
-/// `{mode, messages, droppedOlderMessages, characters, estimatedTokens, scriptAwareTokens}`.
+/// What a side chat would be given of its parent. The lengths are those of the messages together.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SeedPreview {
+    /// How the seed is chosen.
     mode: String,
+    /// The messages, oldest first.
     messages: Vec<SeedMessageDocument>,
+    /// How many older messages do not fit into what a model would be shown.
     dropped_older_messages: u64,
     #[serde(flatten)]
     length: Length,
 }
 
-/// `{text, characters, estimatedTokens, scriptAwareTokens}`.
+/// The first message of a side chat.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MessagePreview {
+    /// The text.
     text: String,
     #[serde(flatten)]
     length: Length,
 }
 
-/// `{purpose, route, instructions, input, characters, estimatedTokens, scriptAwareTokens, maxTokens}`. The model
-/// reads what is counted, and writes `maxTokens` of its own at most.
+/// A call of a model. The lengths are those of what it would read.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallPreview {
+    /// What is to be written: `task` or `summary`.
     purpose: &'static str,
+    /// The model that would be asked if nobody names another; `null` if none is known.
     route: Option<RouteDocument>,
+    /// What it would be told to do.
     instructions: String,
+    /// What it would be given to do that with.
     input: String,
     #[serde(flatten)]
     length: Length,
+    /// The most it may write, in its own tokens.
     max_tokens: u64,
 }
 
@@ -62,8 +74,11 @@ struct CallPreview {
 #[derive(Clone, Copy, Default, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Length {
+    /// The length in UTF-16 units.
     characters: u64,
+    /// The length in tokens, by the estimate budgets count with.
     estimated_tokens: u64,
+    /// The length in tokens, by an estimate that knows scripts.
     script_aware_tokens: u64,
 }
 
