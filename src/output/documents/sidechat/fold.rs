@@ -8,12 +8,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{fold, existed, dryRun?}`. `existed`: the id had been used for it before, and nothing was done.
+/// A prepared fold.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldDocument {
+    /// The fold.
     fold: FoldFacts,
+    /// Whether it was there before, and nothing was done.
     existed: bool,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

@@ -11,15 +11,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{chats}`: the side chats of a session, the one in which something happened last first.
+/// The side chats of a session, the one in which something happened last first.
 #[derive(JsonSchema, Serialize)]
 pub struct ListDocument {
+    /// The side chats.
     chats: Vec<ListedDocument>,
 }
 
-/// `{chats}`: the side chats of a directory or of all.
+/// The side chats of a directory, or all.
 #[derive(JsonSchema, Serialize)]
 pub struct CatalogDocument {
+    /// The side chats.
     chats: Vec<ListedDocument>,
 }
 
