@@ -167,6 +167,7 @@ impl From<&Chat> for ChatDocument {
 /// A side chat as it is now: what the ledger has, and what the logs tell.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedChat")]
 pub(super) struct ListedDocument {
     #[serde(flatten)]
     pub(super) chat: ChatDocument,
