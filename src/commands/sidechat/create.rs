@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(before_long_help = "Examples:
   dshkit sidechat create --parent latest --question 'Is the new key safe?'
-  dshkit sidechat create --parent session-c3 --seed task --model-command my-model --question - < message.md")]
+  dshkit sidechat create --parent session-c3 --seed task --model-command my_model --question - < message.md")]
 pub struct CreateArgs {
     /// The session it belongs to
     #[arg(long, value_name = "SESSION")]

@@ -25,7 +25,7 @@ use clap::Args;
 #[command(before_long_help = "Examples:
   dshkit sidechat fold session-f2 --text message.md
   dshkit sidechat fold session-f2 --generate --edit --commit
-  dshkit sidechat fold session-f2 --prompt | my-model")]
+  dshkit sidechat fold session-f2 --prompt | my_model")]
 pub struct FoldArgs {
     #[command(flatten)]
     chat: OneChat,
