@@ -232,16 +232,26 @@ fn described(roff: &mut Roff, schema: &Value) {
         roff.text([roman(text.join(" "))]);
     }
     if let Some(kinds) = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array()) {
-        let kinds: Vec<String> = kinds.iter().map(kind).collect();
-        roff.control("PP", []);
-        roff.text([roman(format!("It is {}.", kinds.join(", or ")))]);
+        let tells = |kind: &Value| kind["properties"].is_object() && kind["description"].is_string();
+        if kinds.iter().all(tells) {
+            for kind in kinds {
+                roff.control("PP", []);
+                described(roff, kind);
+            }
+        } else {
+            let kinds: Vec<String> = kinds.iter().map(kind).collect();
+            roff.control("PP", []);
+            roff.text([roman(format!("It is {}.", kinds.join(", or ")))]);
+        }
     }
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (member, value) in schema["properties"].as_object().into_iter().flatten() {
         roff.control("TP", []);
         let may_miss = if required.contains(&member.as_str()) { "" } else { ", may be left out" };
         roff.text([bold(member.as_str()), roman(" ("), italic(kind(value)), roman(format!("{may_miss})"))]);
-        roff.text([roman(value["description"].as_str().unwrap_or_default().replace('`', "").replace('\n', " "))]);
+        // The member that tells variants apart has no description of its own.
+        let description = value["description"].as_str().unwrap_or("Which of them it is.");
+        roff.text([roman(description.replace('`', "").replace('\n', " "))]);
     }
 }
 

@@ -16,6 +16,9 @@ use clap::{Args, ValueEnum};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat create --parent latest --question 'Is the new key safe?'
+  dshkit sidechat create --parent session-c3 --seed task --model-command my_model --question - < message.md")]
 pub struct CreateArgs {
     /// The session it belongs to
     #[arg(long, value_name = "SESSION")]
@@ -43,7 +46,7 @@ pub struct CreateArgs {
     dry_run: bool,
     #[command(flatten)]
     asking: ModelArgs,
-    /// The model that is asked for a task's context [default: that of the parent's newest request]
+    /// The model that is asked for a task's context [default: the configured one, else that of the parent's newest request]
     #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
     task_model: Option<String>,
 }
@@ -97,7 +100,7 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
         return Ok(0);
     }
     if wanted.seed == SeedMode::Task {
-        let asker = args.asking.asker(args.task_model.as_ref(), draft.parent_route.as_ref(), context.env.now)?;
+        let asker = args.asking.asker(args.task_model.as_ref(), draft.parent_route.as_ref(), context)?;
         draft.fill_in(&mut |request| asker.ask(request))?;
     }
     let trial = CreateDocument::trial(&draft);
