@@ -16,7 +16,7 @@ pub struct ReadDocument {
     /// The side chat.
     child_session_id: Js,
     /// The messages, in the order they were asked for.
-    messages: Vec<MessageDocument>,
+    messages: Vec<RecalledDocument>,
     /// What a model is to be given: the messages, marked as background.
     text: String,
 }
@@ -24,7 +24,7 @@ pub struct ReadDocument {
 /// A message.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MessageDocument {
+struct RecalledDocument {
     /// Its id.
     message_id: Js,
     /// Who said it: `user` or `assistant`.
@@ -40,7 +40,7 @@ struct MessageDocument {
 impl ReadDocument {
     /// The document of messages that were read again.
     pub fn of(recall: &Recall) -> ReadDocument {
-        let message = |message: &Recalled| MessageDocument {
+        let message = |message: &Recalled| RecalledDocument {
             message_id: Js::from(&message.message_id),
             role: message.role.name(),
             seq: message.seq,
