@@ -53,6 +53,8 @@ fn candidate(found: &CompletionCandidate) -> Option<Candidate> {
 enum Kind {
     Session,
     Seq,
+    Sidechat,
+    Fold,
     Path(ValueHint),
 }
 
@@ -62,6 +64,8 @@ impl Kind {
         match name {
             "SESSION" | "SESSION[=LABEL]" | "ID" => Some(Kind::Session),
             "SEQ" => Some(Kind::Seq),
+            "SIDECHAT" => Some(Kind::Sidechat),
+            "FOLD" => Some(Kind::Fold),
             "DIR" => Some(Kind::Path(ValueHint::DirPath)),
             "FILE" => Some(Kind::Path(ValueHint::FilePath)),
             "PATH" => Some(Kind::Path(ValueHint::AnyPath)),
@@ -107,6 +111,8 @@ impl ValueCompleter for Completer {
         let mut found = match kind {
             Some(Kind::Session) => store.sessions(typed),
             Some(Kind::Seq) => store.seqs(typed),
+            Some(Kind::Sidechat) => store.sidechats(typed),
+            Some(Kind::Fold) => store.folds(typed),
             Some(Kind::Path(_)) | None => Vec::new(),
         };
         if self.is_positional {

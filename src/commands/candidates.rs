@@ -1,4 +1,4 @@
-//! What a shell may complete with: sessions and seqs, found as a command would find them.
+//! What a shell may complete with: sessions, seqs, side chats and folds, found as a command would find them.
 //!
 //! It must be quick and silent. A store that cannot be read has no candidates, titles come from the cache, and
 //! only a few small logs are read for those it does not know.
@@ -8,11 +8,16 @@ use crate::cli::{GlobalArgs, config_path};
 use crate::config::Config;
 use crate::corpus::{Catalog, Corpus, Record};
 use crate::env::Env;
+use crate::model::js_string::JsString;
 use crate::model::json::Value;
-use crate::output::terminal_text::{cut_to_width, visible_js};
+use crate::output::terminal_text::{cut_to_width, visible, visible_js};
 use crate::output::{Color, Output};
 use crate::projections::listing::{self, Facts};
 use crate::projections::units;
+use crate::sidechat::chat::Chat;
+use crate::sidechat::fold::{Fold, State};
+use crate::sidechat::ledger::Ledger;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 /// So many sessions are offered, the newest.
@@ -84,6 +89,44 @@ impl Candidates {
         turns.iter().filter_map(candidate).collect()
     }
 
+    /// The side chats whose ids begin so, the one dshkit did something with last first, with their titles.
+    pub fn sidechats(&self, typed: &str) -> Vec<Candidate> {
+        let chats = self.ledger().and_then(|ledger| ledger.chats().ok()).unwrap_or_default();
+        let mut begun: Vec<(&str, &Chat)> =
+            chats.iter().filter_map(|chat| Some((word(&chat.child.id)?, chat))).collect();
+        begun.retain(|(id, _)| id.starts_with(typed));
+        begun.sort_by_key(|(_, chat)| Reverse(chat.updated_at));
+        let candidate = |(id, chat): (&str, &Chat)| Candidate {
+            value: id.to_owned(),
+            description: Some(cut_to_width(&visible(&chat.title), TITLE_WIDTH).into_owned()),
+        };
+        begun.into_iter().take(MOST).map(candidate).collect()
+    }
+
+    /// The prepared folds whose ids begin so, newest first, with their revisions and the titles of their side chats.
+    pub fn folds(&self, typed: &str) -> Vec<Candidate> {
+        let Some(ledger) = self.ledger() else { return Vec::new() };
+        let mut folds = ledger.folds_in(State::Prepared).unwrap_or_default();
+        folds.retain(|fold| fold.id.as_str().starts_with(typed));
+        folds.sort_by_key(|fold| Reverse(fold.updated_at));
+        let candidate = |fold: &Fold| {
+            let title = ledger.chat(&fold.child).ok().flatten().map(|chat| chat.title).unwrap_or_default();
+            let description = format!("rev-{} of {}", fold.revision, visible(&title));
+            let description = Some(cut_to_width(&description, TITLE_WIDTH).into_owned());
+            Candidate { value: fold.id.to_string(), description }
+        };
+        folds.iter().take(MOST).map(candidate).collect()
+    }
+
+    /// The ledger of side chats, if there is one that can be read. A store alone has none.
+    fn ledger(&self) -> Option<Ledger> {
+        let context = self.context()?;
+        if context.global.store.is_some() && context.env.dsh_home.is_none() {
+            return None;
+        }
+        Ledger::open_existing(&context.dsh_home().ok()?).ok()?
+    }
+
     /// Whether a session is named before the word that is being typed.
     pub fn names_session(&self) -> bool {
         self.open().is_some_and(|(_, _, catalog)| self.named(&catalog).is_some())
@@ -98,6 +141,14 @@ impl Candidates {
 
     /// The store, if there is one that can be read.
     fn open(&self) -> Option<(Context, Corpus, Catalog)> {
+        let context = self.context()?;
+        let corpus = context.corpus().ok()?;
+        let catalog = corpus.catalog().ok()?;
+        Some((context, corpus, catalog))
+    }
+
+    /// What a command with these words would work with, if the configuration can be read.
+    fn context(&self) -> Option<Context> {
         let config = config_path(&self.env).map(|path| Config::read(&path)).transpose().ok()?.unwrap_or_default();
         let global = GlobalArgs {
             home: self.value_of("--home").map(PathBuf::from),
@@ -107,10 +158,7 @@ impl Candidates {
             ..GlobalArgs::default()
         };
         let output = Output::new(None, Color::Never, true, &self.env);
-        let context = Context { env: self.env.clone(), global, config, output };
-        let corpus = context.corpus().ok()?;
-        let catalog = corpus.catalog().ok()?;
-        Some((context, corpus, catalog))
+        Some(Context { env: self.env.clone(), global, config, output })
     }
 
     /// The value of an option among the words, whatever command they make.
@@ -124,9 +172,14 @@ impl Candidates {
     }
 }
 
-/// An id that a shell can hand over in one line.
+/// The id of a session, if a shell can hand it over.
 fn id(record: &Record) -> Option<&str> {
-    record.id().to_str().filter(|id| !id.is_empty() && !id.contains(char::is_control))
+    word(record.id())
+}
+
+/// An id that a shell can hand over in one line.
+fn word(id: &JsString) -> Option<&str> {
+    id.to_str().filter(|id| !id.is_empty() && !id.contains(char::is_control))
 }
 
 /// The titles of sessions: those the cache knows, and those of the newest logs that are small enough to read.

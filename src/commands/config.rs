@@ -27,7 +27,8 @@ pub(super) const FILE_HELP: &str = "The file is TOML, and may hold:
   home = \"~/.dsh\"          the DSH home, unless --home or DSH_HOME names one
   format = \"text\"          text, json or jsonl; uri, path and the like stay filters
   index = true             sessions search uses the index, unless --no-index
-  [model]                  the model that side chats ask
+  [model]                  the model that side chats ask, unless --endpoint or
+                           --model-command names another
   endpoint = \"http://…\"    the address of a chat completions service
   name = \"…\"               the name of the model there
   key-env = \"…\"            the environment variable that holds the key for it

@@ -64,10 +64,16 @@ pub enum SidechatCommand {
     /// How to open a side chat in dsh
     Resume(resume::ResumeArgs),
     /// Put a side chat away
+    #[command(before_long_help = "Examples:
+  dshkit sidechat archive session-f2")]
     Archive(status::StatusArgs),
     /// Take an archived side chat out again
+    #[command(before_long_help = "Examples:
+  dshkit sidechat restore session-f2")]
     Restore(status::StatusArgs),
     /// Give a side chat up for good; its log stays
+    #[command(before_long_help = "Examples:
+  dshkit sidechat abandon session-f2 --dry-run")]
     Abandon(status::StatusArgs),
     /// Let `sessions list --hide-sidechats` leave a side chat out
     Hide(hide::HideArgs),

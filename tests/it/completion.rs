@@ -1,6 +1,7 @@
 //! Completion: what is offered, that nothing is said where nothing can be, and that what real shells insert
 //! arrives as one word.
 
+use crate::logs::contents;
 use crate::support::{Outcome, Sandbox, outcome, turn, write_log};
 use crate::terminal::{Terminal, has, wait_for};
 use serde_json::{Value, json};
@@ -110,6 +111,37 @@ fn seqs_are_where_turns_begin() {
     let sandbox = home();
     assert_eq!(offered(&sandbox, &["sessions", "event", "plain-1", ""]), ["0\tasks 0"]);
     assert_eq!(offered(&sandbox, &["sessions", "trace", "--json", "it's", "0"]), ["0\tasks 2"]);
+}
+
+#[test]
+fn side_chats_and_folds_are_offered_with_titles() {
+    let sandbox = home();
+    // Where there is no ledger nothing is offered, and none is made.
+    assert!(offered(&sandbox, &["sidechat", "show", "s"]).is_empty());
+    assert!(!sandbox.home().join("dshkit").exists());
+    let create = |title: &str| -> String {
+        let words = ["sidechat", "create", "--parent", "plain-1", "--question", "q", "--title", title];
+        sandbox.run(&words).success().json()["chat"]["childSessionId"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (create("the first"), create("the \u{1b}second"));
+    let fold = "6f1c2a3b-7d5e-4c1a-9b8d-0e2f4a6c8b1d";
+    fs::write(sandbox.path("fold.md"), "a text").unwrap();
+    sandbox.run(&["sidechat", "fold", &first, "--text", "fold.md", "--fold-id", fold]).success();
+    let before = contents(&sandbox.home());
+    let chats = [format!("{first}\tthe first"), format!("{second}\tthe \\x1bsecond")];
+    for command in ["show", "fold", "cite", "resume", "archive", "restore", "abandon", "usage"] {
+        let mut all = offered(&sandbox, &["sidechat", command, ""]);
+        all.sort_by_key(|line| !line.ends_with("first"));
+        assert_eq!(all, chats, "{command}");
+        assert_eq!(offered(&sandbox, &["sidechat", command, &first]), chats[..1], "{command}");
+    }
+    assert_eq!(offered(&sandbox, &["sidechat", "commit", "6f"]), [format!("{fold}\trev-1 of the first")]);
+    assert_eq!(offered(&sandbox, &["sidechat", "list", "--parent", "pl"]), ["plain-1\ttitle 0"]);
+    assert!(contents(&sandbox.home()) == before, "nothing is created or changed");
+    // A ledger that is none.
+    fs::write(sandbox.home().join("dshkit/sidechat.sqlite"), "no ledger").unwrap();
+    assert!(offered(&sandbox, &["sidechat", "show", "s"]).is_empty());
+    assert!(offered(&sandbox, &["sidechat", "commit", "6f"]).is_empty());
 }
 
 #[test]

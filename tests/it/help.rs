@@ -31,7 +31,7 @@ fn calls(example: &str) -> Vec<Vec<String>> {
     // A shell splits the line; what calls dshkit or anything else runs nothing.
     // Both sides of a pipe may write at once, so each call is written in one go.
     let shell = r#"dshkit() { printf '%s\0' dshkit "$@" end-of-call >&3; }
-for name in jq xargs cat; do eval "$name() { cat > /dev/null; }"; done
+for name in jq xargs cat my_model; do eval "$name() { cat > /dev/null; }"; done
 cat() { :; }
 "#;
     let scratch = tempfile::TempDir::new().unwrap();

@@ -100,7 +100,29 @@ fn home() -> (Sandbox, Vec<String>) {
         format!("deepseek-official{EVIL}/deepseek-v4-flash{EVIL}"): {"input": 1, "output": 1},
     }});
     fs::write(sandbox.path("rates.json"), rates.to_string()).unwrap();
+    ids.push(side_chat(&sandbox, &ids));
     (sandbox, ids)
+}
+
+/// The fold of the side chat.
+const FOLD: &str = "6f1c2a3b-7d5e-4c1a-9b8d-0e2f4a6c8b1d";
+
+/// Makes an evil side chat of the first session that may have one, with an evil fold, and gives its id.
+fn side_chat(sandbox: &Sandbox, ids: &[String]) -> String {
+    let evil = format!("x{EVIL}");
+    let create = |id: &String| {
+        let words = ["sidechat", "create", "--parent", id, "--question", &evil, "--title", &evil];
+        let created = sandbox.run(&words);
+        (created.status == Some(0)).then(|| created.json()["chat"]["childSessionId"].as_str().unwrap().to_owned())
+    };
+    let child = ids.iter().find_map(create).expect("a session may have a side chat");
+    let fold = format!(
+        "# SideChat conclusion: {evil}\n- Background: {evil}\n- Conclusion: {evil}\n- Evidence: {evil}\n- Effect on the parent \
+         session: none\n- Open:\n"
+    );
+    fs::write(sandbox.path("fold.md"), fold).unwrap();
+    sandbox.run(&["sidechat", "fold", &child, "--text", "fold.md", "--fold-id", FOLD]).success();
+    child
 }
 
 fn write(sandbox: &Sandbox, name: &str, rows: &[Value]) {
@@ -159,6 +181,36 @@ fn calls(id: &str) -> Vec<Vec<String>> {
         call(&["reference", "candidates", "--target", &evil, "--target-cwd", &evil]),
         call(&["reference", "candidates", "--target", id, "pwned"]),
         call(&["reference", "expand", "message.md"]),
+        call(&["sidechat", "create", "--parent", id, "--question", &evil, "--title", &evil, "--dry-run"]),
+        call(&["sidechat", "create", "--parent", id, "--question", &evil, "--preview"]),
+        call(&["sidechat", "ask", id, &evil, "--dry-run"]),
+        call(&["sidechat", "ask", id, &evil, "--model-command", &format!("printf '%s' '{evil}'")]),
+        call(&["sidechat", "fold", id, "--prompt"]),
+        call(&["sidechat", "fold", id, "--text", "fold.md", "--dry-run"]),
+        call(&["sidechat", "commit", FOLD, "--dry-run"]),
+        call(&["sidechat", "commit", FOLD, "--text", "fold.md", "--allow-stale", "--parent", id]),
+        call(&["sidechat", "deliver", "--dry-run"]),
+        call(&["sidechat", "deliver"]),
+        call(&["sidechat", "cite", id, "--fold", "1", "--dry-run"]),
+        call(&["sidechat", "cite", id, &evil]),
+        call(&["sidechat", "list", "--parent", id]),
+        call(&["sidechat", "catalog"]),
+        call(&["sidechat", "show", id]),
+        call(&["sidechat", "resume", id]),
+        call(&["sidechat", "archive", "--dry-run", id]),
+        call(&["sidechat", "restore", "--dry-run", id]),
+        call(&["sidechat", "abandon", "--dry-run", id]),
+        call(&["sidechat", "usage", id]),
+        call(&["sidechat", "cites", id]),
+        call(&["sidechat", "read", id, &evil, "--as", id]),
+        call(&["sidechat", "read", "--tool-schema"]),
+        call(&["sidechat", "compare", id, "1", "1"]),
+        call(&["sidechat", "withdraw", FOLD, "--reason", &evil, "--dry-run"]),
+        call(&["sidechat", "tree"]),
+        call(&["sidechat", "hide", "--dry-run", id]),
+        call(&["sidechat", "unhide", "--dry-run", id]),
+        call(&["sidechat", "relink", id, "--parent", id, "--dry-run"]),
+        call(&["sidechat", "doctor"]),
         call(&["index", "build"]),
         call(&["index", "status"]),
         call(&["index", "clear"]),
@@ -175,7 +227,7 @@ fn is_raw_in_a_pipe(call: &[String]) -> bool {
     is(&["uri"])
         || is(&["sessions", "path"])
         || is(&["reference", "prepare"])
-        || call.iter().any(|word| word == "--raw" || word == "--last-answer")
+        || call.iter().any(|word| word == "--raw" || word == "--last-answer" || word == "--prompt")
 }
 
 /// Fails if text has anything that came from evil.
@@ -243,7 +295,7 @@ fn rows_stay_rows() {
             .lines()
             .skip(1)
             .take(ids.len())
-            .all(|line| line.starts_with(" id-") || line.starts_with(" broken-"))
+            .all(|line| [" id-", " broken-", " session-"].iter().any(|begin| line.starts_with(begin)))
     );
 }
 
@@ -335,7 +387,7 @@ fn no_text_does_harm_in_a_real_terminal() {
     let quoted = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
     let mut script = String::from("while [ ! -e go ]; do sleep 0.05; done\n");
     let mut count = 0;
-    for id in ids.iter().take(4) {
+    for id in ids.iter().take(4).chain(ids.last()) {
         for call in calls(id) {
             let words: Vec<String> = call.iter().map(quoted).collect();
             script.push_str(&format!("dshkit {}\n", words.join(" ")));

@@ -53,6 +53,22 @@ fn rows(heading: &str) -> Vec<(String, String)> {
     table(heading).into_iter().map(row).collect()
 }
 
+/// What clarifying something costs, a way as a term.
+fn costs() -> Vec<(String, String)> {
+    let spent = |who: &str, cells: &[String]| match cells {
+        [calls, ..] if calls == "0" => format!("{who}: no calls."),
+        [calls, input, cached, output] => {
+            format!("{who}: {calls} calls, {input} tokens in, {cached} of them cached, {output} out.")
+        }
+        other => panic!("{other:?}"),
+    };
+    let row = |cells: Vec<String>| {
+        let of = [spent("A", &cells[1..5]), spent("B", &cells[5..9])].join(" ");
+        (cells[0].clone(), format!("{of} Not cached: {}.", cells[9]))
+    };
+    table("where it is cleared up").into_iter().map(row).collect()
+}
+
 /// The page of a command.
 fn page(command: &Definition, name: &str, is_root: bool) -> String {
     let shown = command.clone().mut_args(|arg| {
@@ -90,6 +106,9 @@ fn page(command: &Definition, name: &str, is_root: bool) -> String {
             roff.text([roman(example)]);
             roff.control("RE", []);
         }
+    }
+    if name == "dshkit-sidechat" {
+        terms(&mut roff, "TOKENS", costs());
     }
     terms(&mut roff, "EXIT STATUS", rows("status"));
     if is_root {
@@ -232,16 +251,26 @@ fn described(roff: &mut Roff, schema: &Value) {
         roff.text([roman(text.join(" "))]);
     }
     if let Some(kinds) = schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array()) {
-        let kinds: Vec<String> = kinds.iter().map(kind).collect();
-        roff.control("PP", []);
-        roff.text([roman(format!("It is {}.", kinds.join(", or ")))]);
+        let tells = |kind: &Value| kind["properties"].is_object() && kind["description"].is_string();
+        if kinds.iter().all(tells) {
+            for kind in kinds {
+                roff.control("PP", []);
+                described(roff, kind);
+            }
+        } else {
+            let kinds: Vec<String> = kinds.iter().map(kind).collect();
+            roff.control("PP", []);
+            roff.text([roman(format!("It is {}.", kinds.join(", or ")))]);
+        }
     }
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (member, value) in schema["properties"].as_object().into_iter().flatten() {
         roff.control("TP", []);
         let may_miss = if required.contains(&member.as_str()) { "" } else { ", may be left out" };
         roff.text([bold(member.as_str()), roman(" ("), italic(kind(value)), roman(format!("{may_miss})"))]);
-        roff.text([roman(value["description"].as_str().unwrap_or_default().replace('`', "").replace('\n', " "))]);
+        // The member that tells variants apart has no description of its own.
+        let description = value["description"].as_str().unwrap_or("Which of them it is.");
+        roff.text([roman(description.replace('`', "").replace('\n', " "))]);
     }
 }
 

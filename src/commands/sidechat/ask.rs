@@ -35,7 +35,8 @@ pub struct AskArgs {
     dry_run: bool,
     #[command(flatten)]
     asking: ModelArgs,
-    /// The model that is asked [default: that of the side chat's newest request, or the one it is meant for]
+    /// The model that is asked [default: the configured one, else that of the side chat's newest request, or the one it is
+    /// meant for]
     #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
     model: Option<String>,
     /// The most the model may write, in its own tokens
@@ -54,7 +55,7 @@ pub(super) fn run(args: &AskArgs, context: &mut Context) -> anyhow::Result<u8> {
         context.output.document(&AskDocument::trial(&question))?;
         return Ok(0);
     }
-    let asker = args.asking.asker(args.model.as_ref(), question.route(), context.env.now)?;
+    let asker = args.asking.asker(args.model.as_ref(), question.route(), context)?;
     let route = asker.logged()?.clone();
     let max_tokens = u64::from(args.max_tokens);
     let turn = question.open(env::now(), &mut Unwatched)?;

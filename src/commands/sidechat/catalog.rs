@@ -11,6 +11,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat catalog
+  dshkit sidechat catalog --cwd . --jsonl")]
 pub struct CatalogArgs {
     /// Only those of this working directory; `.`: the current one
     #[arg(long, value_name = "DIR")]

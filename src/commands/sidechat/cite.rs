@@ -13,6 +13,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat cite session-f2 0d4b6c8a-1e2f-4a3b-8c5d-7e9f1a2b3c4d --range 0-120
+  dshkit sidechat cite session-f2 --fold 1")]
 pub struct CiteArgs {
     #[command(flatten)]
     chat: OneChat,

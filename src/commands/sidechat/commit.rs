@@ -13,6 +13,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat commit 6f1c2a3b-7d5e-4c1a-9b8d-0e2f4a6c8b1d
+  dshkit sidechat commit 6f1c2a3b-7d5e-4c1a-9b8d-0e2f4a6c8b1d --wait 60 --require-delivered")]
 pub struct CommitArgs {
     /// The fold, by its id
     #[arg(value_name = "FOLD")]

@@ -18,6 +18,9 @@ use clap::{Args, ValueEnum};
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat create --parent latest --question 'Is the new key safe?'
+  dshkit sidechat create --parent session-c3 --seed task --model-command my_model --question - < message.md")]
 pub struct CreateArgs {
     /// The session it belongs to
     #[arg(long, value_name = "SESSION")]
@@ -49,8 +52,8 @@ pub struct CreateArgs {
     preview: bool,
     #[command(flatten)]
     asking: ModelArgs,
-    /// The model that writes the context of a task [default: that of the parent's newest request] or a summary
-    /// [default: the one the side chat is meant for]
+    /// The model that writes the context of a task or a summary [default: the configured one, else for a task that of
+    /// the parent's newest request, for a summary the one the side chat is meant for]
     #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
     task_model: Option<String>,
 }
@@ -108,7 +111,7 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
         return Ok(0);
     }
     if let Some(call) = draft.call() {
-        let asker = args.asking.asker(args.task_model.as_ref(), call.route.as_ref(), context.env.now)?;
+        let asker = args.asking.asker(args.task_model.as_ref(), call.route.as_ref(), context)?;
         draft.fill_in(&mut |request| asker.ask(request))?;
     }
     let trial = CreateDocument::trial(&draft);

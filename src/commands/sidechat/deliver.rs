@@ -12,6 +12,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat deliver
+  dshkit sidechat deliver --parent latest --dry-run")]
 pub struct DeliverArgs {
     /// Only what is for this session
     #[arg(long, value_name = "SESSION")]

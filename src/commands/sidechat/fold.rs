@@ -22,6 +22,10 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat fold session-f2 --text message.md
+  dshkit sidechat fold session-f2 --generate --edit --commit
+  dshkit sidechat fold session-f2 --prompt | my_model")]
 pub struct FoldArgs {
     #[command(flatten)]
     chat: OneChat,
@@ -55,7 +59,8 @@ pub struct FoldArgs {
     delivery: DeliveryArgs,
     #[command(flatten)]
     asking: ModelArgs,
-    /// The model that is asked [default: that of the side chat's newest request, or the one it is meant for]
+    /// The model that is asked [default: the configured one, else that of the side chat's newest request, else the one
+    /// it is meant for]
     #[arg(long, value_name = "MODEL", help_heading = "Asking a model")]
     model: Option<String>,
 }
@@ -204,7 +209,7 @@ impl Work<'_> {
     fn by_model(&self, context: &Context) -> Result<Prepared, Failure> {
         let (home, now) = (&self.place.home, context.env.now);
         let route = self.foldable.reading.route.as_ref().or(self.foldable.chat.model.route.as_ref());
-        let asker = self.args.asking.asker(self.args.model.as_ref(), route, now)?;
+        let asker = self.args.asking.asker(self.args.model.as_ref(), route, context)?;
         let mut ask = |request: &_| asker.ask(request);
         let prepared = prepare::by_model(home, self.foldable, self.id, self.language, now, &mut ask, &mut Unwatched)?;
         if self.args.edit { self.edit(context, &prepared.fold) } else { Ok(prepared) }

@@ -8,6 +8,8 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat list --parent latest")]
 pub struct ListArgs {
     /// The session; only its direct side chats are listed
     #[arg(long, value_name = "SESSION")]

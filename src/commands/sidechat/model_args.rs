@@ -1,5 +1,7 @@
 //! Which model is asked, and how.
 
+use crate::commands::Context;
+use crate::config;
 use crate::env;
 use crate::error::{Code, Failure};
 use crate::generator::command::CommandModel;
@@ -20,17 +22,20 @@ const DEEPSEEK_KEY: &str = "DEEPSEEK_API_KEY";
 /// What dsh calls the provider at DeepSeek's endpoint.
 const DEEPSEEK_PROVIDER: &str = "deepseek-official";
 
-/// Which model is asked, and how.
+/// Which model is asked, and how. What is not said here is taken from the configuration, as long as no other model
+/// is named here: its key and its model's name are for its own endpoint alone.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Asking a model")]
 pub(super) struct ModelArgs {
-    /// Ask a model by running this: the prompt on its standard input, the answer on its standard output
+    /// Ask a model by running this: the prompt on its standard input, the answer on its standard output [default: the
+    /// configured one]
     #[arg(long, value_name = "COMMAND")]
     model_command: Option<String>,
-    /// Ask a model at this address, by the chat API of OpenAI [default: that of DeepSeek]
+    /// Ask a model at this address, by the chat API of OpenAI [default: the configured one, else that of DeepSeek]
     #[arg(long, value_name = "URL", conflicts_with = "model_command")]
     endpoint: Option<String>,
-    /// The environment variable with the endpoint's key [default: DEEPSEEK_API_KEY, for DeepSeek's alone]
+    /// The environment variable with the endpoint's key [default: the configured one for the configured endpoint,
+    /// DEEPSEEK_API_KEY for DeepSeek's alone]
     #[arg(long, value_name = "VARIABLE", conflicts_with = "model_command")]
     key_env: Option<String>,
     /// How long one call may take, in seconds
@@ -49,31 +54,50 @@ pub(super) struct Asker {
 }
 
 impl ModelArgs {
-    /// The model to ask: the named one, or that of a session's newest request.
-    pub(super) fn asker(&self, named: Option<&String>, of_session: Option<&Route>, now: i64) -> Result<Asker, Failure> {
+    /// The model to ask: the named one, the configured one, or that of a session's newest request.
+    pub(super) fn asker(
+        &self,
+        named: Option<&String>,
+        of_session: Option<&Route>,
+        context: &Context,
+    ) -> Result<Asker, Failure> {
+        let now = context.env.now;
+        let elsewhere = config::Model::default();
+        let is_elsewhere = self.model_command.is_some() || self.endpoint.is_some();
+        let configured = if is_elsewhere { &elsewhere } else { &context.config.model };
+        let named = named.or(configured.name.as_ref());
         let model = named.cloned().or_else(|| of_session.map(|route| route.model.to_string_lossy().into_owned()));
         let timeout = Duration::from_secs(self.timeout.into());
         let logged = |provider: &str| match named {
             Some(model) => Some(Route { provider: js(provider), model: js(model) }),
             None => of_session.cloned(),
         };
-        if let Some(command) = &self.model_command {
-            let generator = Generator::Command(CommandModel { command: command.clone(), model, timeout });
+        // Who names a key wants an endpoint.
+        let words = configured.command.as_ref().filter(|_| self.key_env.is_none());
+        let command = match (&self.model_command, words) {
+            (Some(command), _) => Some(command.clone()),
+            (None, Some(words)) => Some(shell_line(words)?),
+            (None, None) => None,
+        };
+        if let Some(command) = command {
+            let generator = Generator::Command(CommandModel { command, model, timeout });
             return Ok(Asker { generator, route: None, logged: logged("command"), now });
         }
+        let endpoint = self.endpoint.as_ref().or(configured.endpoint.as_ref());
+        let key_env = self.key_env.as_ref().or(configured.key_env.as_ref());
         let usage = |message: &str, hint: &str| Err(Failure::new(Code::Usage, message).hint(hint));
-        if self.endpoint.is_none() && named.is_none() {
+        if endpoint.is_none() && named.is_none() {
             let is_deepseek = |route: &Route| route.provider.to_string_lossy().contains("deepseek");
             if !of_session.is_some_and(is_deepseek) {
                 let message = "the session's model is not one of DeepSeek's, or not known";
-                return usage(message, "say where a model is, with --endpoint or --model-command");
+                return usage(message, "say where a model is, with --endpoint, --model-command, or the configuration");
             }
         }
         let Some(model) = model else {
             return usage("no model is named, and the session has used none", "name one");
         };
-        let url = self.endpoint.clone().unwrap_or_else(|| DEEPSEEK.to_owned());
-        let variable = match (&self.key_env, &self.endpoint) {
+        let url = endpoint.cloned().unwrap_or_else(|| DEEPSEEK.to_owned());
+        let variable = match (key_env, endpoint) {
             (Some(variable), _) => Some(variable.as_str()),
             (None, None) => Some(DEEPSEEK_KEY),
             (None, Some(_)) => None,
@@ -93,11 +117,11 @@ impl ModelArgs {
         if key.is_some() && !is_local && url.starts_with("http://") {
             return usage("a key is not sent unencrypted", "use the https:// address of the endpoint");
         }
-        let provider = if self.endpoint.is_none() { "deepseek" } else { host };
+        let provider = if endpoint.is_none() { "deepseek" } else { host };
         let route = Route { provider: js(provider), model: js(&model) };
-        let logged = logged(if self.endpoint.is_none() { DEEPSEEK_PROVIDER } else { host });
-        let endpoint = EndpointModel { url, model, key, timeout, sleep: thread::sleep };
-        Ok(Asker { generator: Generator::Endpoint(endpoint), route: Some(route), logged, now })
+        let logged = logged(if endpoint.is_none() { DEEPSEEK_PROVIDER } else { host });
+        let generator = Generator::Endpoint(EndpointModel { url, model, key, timeout, sleep: thread::sleep });
+        Ok(Asker { generator, route: Some(route), logged, now })
     }
 }
 
@@ -139,6 +163,15 @@ impl Asker {
 
 fn js(text: &str) -> JsString {
     JsString::from(text.to_owned())
+}
+
+/// A line for a shell that runs a program with these arguments, whatever stands in them.
+fn shell_line(words: &[String]) -> Result<String, Failure> {
+    if words.is_empty() {
+        return Err(Failure::new(Code::InvalidConfig, "the configured `model.command` names no program"));
+    }
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    Ok(quoted.join(" "))
 }
 
 /// The host of an address, without its port.

@@ -8,6 +8,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat resume session-f2
+  dshkit sidechat resume session-f2 --json | jq -r .command")]
 pub struct ResumeArgs {
     #[command(flatten)]
     chat: OneChat,

@@ -8,6 +8,9 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat show session-f2
+  dshkit sidechat show session-f2 --json | jq '.replies[].messageId'")]
 pub struct ShowArgs {
     #[command(flatten)]
     chat: OneChat,

@@ -8,6 +8,8 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
+#[command(before_long_help = "Examples:
+  dshkit sidechat usage session-f2")]
 pub struct UsageArgs {
     #[command(flatten)]
     chat: OneChat,

@@ -355,7 +355,10 @@ fn a_session_in_a_database_gets_the_text_to_paste() {
     let Some(database) = database else { panic!("the corpus has a database") };
     let sandbox = crate::support::Sandbox::new();
     let store = database.to_str().unwrap();
-    let words = ["--store", store, "sidechat", "create", "--parent", "latest", "--question", "q", "--seed", "none"];
+    let list = sandbox.run(&["--store", store, "sessions", "list", "--json"]).success().json();
+    let sessions = list["sessions"].as_array().unwrap();
+    let parent = sessions.iter().find(|session| session["origin"].is_null()).unwrap()["sessionId"].as_str().unwrap();
+    let words = ["--store", store, "sidechat", "create", "--parent", parent, "--question", "q", "--seed", "none"];
     let outcome = sandbox.run(&words);
     assert!(outcome.json()["message"].as_str().unwrap().ends_with("q"));
     outcome.fails_with_data(7, "database-store");

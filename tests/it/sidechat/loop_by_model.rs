@@ -3,6 +3,7 @@
 use super::{A, Chats, FOLD, PLAIN};
 use crate::support::{Outcome, outcome};
 use serde_json::{Value, json};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -143,6 +144,54 @@ fn with_a_command() {
     let (_, usage) = whole_loop(&chats, &["--model-command", &command], false);
     assert_eq!(usage["seedCall"]["usage"], Value::Null);
     assert_eq!(usage["foldCalls"][0]["calls"][0]["usage"], Value::Null);
+}
+
+/// Asks for the background of a side chat with this configuration, and gives what was made or went wrong.
+fn ask_with(chats: &Chats, config: &str, words: &[&str], variables: &[(&str, &str)]) -> Outcome {
+    fs::create_dir_all(chats.sandbox.path("config/dshkit")).unwrap();
+    fs::write(chats.sandbox.path("config/dshkit/config.toml"), config).unwrap();
+    let mut command = chats.sandbox.command();
+    command.envs(variables.iter().copied());
+    command.args(["sidechat", "create", "--parent", A, "--question", "q", "--seed", "task"]).args(words);
+    outcome(command, b"")
+}
+
+#[test]
+fn with_the_configured_endpoint() {
+    let chats = Chats::new(PLAIN);
+    let model = Model::new(vec![said("one"), said("two")]);
+    let key = ("CONFIGURED", "sk-configured");
+    let config = format!("[model]\nendpoint = \"{}\"\nname = \"configured\"\nkey-env = \"CONFIGURED\"\n", model.url);
+    ask_with(&chats, &config, &[], &[key]).success();
+    // Flags beat the file.
+    let flags = ["--key-env", "FLAG", "--task-model", "flagged"];
+    ask_with(&chats, &config, &flags, &[key, ("FLAG", "sk-flag")]).success();
+    let asked = model.asked();
+    assert!(asked[0].contains("Bearer sk-configured") && asked[0].contains(r#""model":"configured""#), "{asked:?}");
+    assert!(asked[1].contains("Bearer sk-flag") && asked[1].contains(r#""model":"flagged""#), "{asked:?}");
+    ask_with(&chats, &config, &[], &[]).fails(2, "usage");
+    // The key and the name are for that endpoint alone.
+    let other = Model::new(vec![said("three")]);
+    ask_with(&chats, &config, &["--endpoint", &other.url], &[key]).success();
+    let asked = other.asked();
+    assert!(!asked[0].contains("sk-configured") && !asked[0].contains(r#""model":"configured""#), "{asked:?}");
+}
+
+#[test]
+fn with_the_configured_command() {
+    let chats = Chats::new(PLAIN);
+    // The words arrive as they are; no shell looks into them.
+    let words = r#"["printf", "%s|", "it's $HOME", "a  b"]"#;
+    let config = format!("[model]\nendpoint = \"http://127.0.0.1:1\"\ncommand = {words}\n");
+    let text = |outcome: Outcome| outcome.success().json()["chat"]["seed"]["generated"]["text"].clone();
+    assert_eq!(text(ask_with(&chats, &config, &[], &[])), "it's $HOME|a  b|");
+    assert_eq!(text(ask_with(&chats, &config, &["--model-command", "echo flagged"], &[])), "flagged");
+    let model = Model::new(vec![said("by an endpoint")]);
+    assert_eq!(text(ask_with(&chats, &config, &["--endpoint", &model.url], &[])), "by an endpoint");
+    let named = "[model]\nname = \"configured\"\ncommand = [\"sh\", \"-c\", \"echo $DSHKIT_MODEL\"]\n";
+    assert_eq!(text(ask_with(&chats, named, &[], &[])), "configured");
+    assert_eq!(text(ask_with(&chats, named, &["--task-model", "flagged"], &[])), "flagged");
+    ask_with(&chats, "[model]\ncommand = []\n", &[], &[]).fails(2, "invalid-config");
 }
 
 #[test]

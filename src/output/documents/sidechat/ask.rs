@@ -75,7 +75,7 @@ struct FaultDocument {
 #[serde(rename_all = "camelCase")]
 struct ContextDocument {
     /// The messages, the oldest first.
-    messages: Vec<LineDocument>,
+    messages: Vec<SentMessageDocument>,
     /// Their length in UTF-16 units.
     characters: u64,
     /// Their length in tokens, by the estimate budgets count with.
@@ -89,7 +89,7 @@ struct ContextDocument {
 /// A message a model would be sent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct LineDocument {
+struct SentMessageDocument {
     /// Who said it: `user` or `assistant`.
     role: &'static str,
     /// What was said.
@@ -163,7 +163,7 @@ impl ContextDocument {
         ContextDocument {
             messages: lines
                 .iter()
-                .map(|line| LineDocument {
+                .map(|line| SentMessageDocument {
                     role: if line.is_of_model { "assistant" } else { "user" },
                     text: line.text.to_owned(),
                 })

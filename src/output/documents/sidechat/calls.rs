@@ -8,11 +8,13 @@ use crate::sidechat::chat::{CallUsage, ModelCall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// `{provider, model}`.
+/// A model and who provides it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RouteDocument {
+    /// The provider.
     provider: Js,
+    /// The model.
     model: Js,
 }
 
@@ -28,23 +30,31 @@ impl RouteDocument {
     }
 }
 
-/// A call of a model outside any session: `{route, usage, at}`.
+/// A call of a model outside any session.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallDocument {
+    /// What answered; `null` if that is not known.
     route: Option<RouteDocument>,
+    /// What it used; `null` if that is not known.
     usage: Option<CallUsageDocument>,
+    /// When it was made.
     at: i64,
 }
 
-/// `{inputTokens, outputTokens, totalTokens, cacheReadTokens, reasoningTokens}`.
+/// The tokens of one call. They have nothing in common but reasoning, which is a part of the output.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CallUsageDocument {
+    /// What the model read and no cache held.
     input_tokens: u64,
+    /// What it wrote.
     output_tokens: u64,
+    /// All of them, as the provider counts.
     total_tokens: Option<u64>,
+    /// What it read from a cache.
     cache_read_tokens: Option<u64>,
+    /// The part of the output that is reasoning.
     reasoning_tokens: Option<u64>,
 }
 
@@ -84,12 +94,19 @@ impl CallDocument {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExactTokensDocument {
+    /// What the model read and no cache held.
     uncached_input_tokens: u64,
+    /// What it wrote.
     output_tokens: u64,
+    /// All of them.
     total_tokens: u64,
+    /// What it read from a cache.
     cache_read_tokens: Option<u64>,
+    /// What was put into a cache.
     cache_write_tokens: Option<u64>,
+    /// The part of the output that is reasoning.
     reasoning_tokens: Option<u64>,
+    /// The models that were asked.
     routes: Vec<RouteDocument>,
 }
 

@@ -12,49 +12,73 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// A side chat as it is remembered: by our ledger (`origin` `dshkit`, or `restored` if the logs told it again), or
-/// by dsh's plugin (`plugin`).
+/// A side chat.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChatDocument {
+    /// The side chat's own session.
     pub(super) child_session_id: Js,
+    /// The session it belongs to.
     pub(super) parent_session_id: Js,
+    /// Its working directory.
     pub(super) cwd: Option<Js>,
+    /// What it is to clear up.
     pub(super) question: String,
+    /// Its title.
     pub(super) title: Js,
+    /// `open`, `archived`, `abandoned`, or, where it is listed and its parent is gone, `orphaned`.
     pub(super) status: &'static str,
+    /// What it was given of its parent.
     pub(super) seed: SeedDocument,
+    /// What it may do.
     permission: PermissionDocument,
+    /// The model it is meant for.
     model: ModelDocument,
+    /// When it was made.
     created_at: i64,
+    /// When something last happened in it.
     pub(super) last_activity_at: i64,
+    /// The last revision that was given to a fold; 0 for none.
     reserved_revision: u64,
+    /// Whether `sessions list --hide-sidechats` leaves it out.
     pub(super) hidden: bool,
+    /// Who remembers it: `dshkit`, `restored` if the logs told it again, or dsh's `plugin`.
     origin: &'static str,
 }
 
-/// `{mode, capturedThroughSeq, capturedFormat, capturedAt, messages, generated}`.
+/// What a side chat was given of its parent, frozen when it was made.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SeedDocument {
+    /// `none`, `tail:1`, `tail:2`, `tail:4`, `pick:1`, or `task`; of the plugin's also others.
     pub(super) mode: String,
+    /// The last event of the parent that was seen; `null` for an empty log, or if it is not known.
     captured_through_seq: Option<u64>,
+    /// The format generation in which the seqs count; `null` if it is not known.
     captured_format: Option<u64>,
+    /// When it was taken.
     captured_at: i64,
+    /// The messages, oldest first.
     pub(super) messages: Vec<SeedMessageDocument>,
+    /// What a model made of them; `null` if none was asked.
     generated: Option<GeneratedDocument>,
 }
 
+/// A message of the parent, frozen.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SeedMessageDocument {
+    /// Its id.
     message_id: Js,
+    /// Who said it: `user` or `assistant`.
     role: &'static str,
+    /// Its seq in the parent's log as it was.
     seq: u64,
     /// The turn it was said in; `null` if in none.
     turn: Option<u64>,
     /// The part of it that was taken; `null`: all.
     selection: Option<SelectionDocument>,
+    /// What was said.
     text: String,
 }
 
@@ -81,29 +105,41 @@ impl From<&SeedMessage> for SeedMessageDocument {
     }
 }
 
+/// A background that a model wrote for a side chat.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct GeneratedDocument {
+    /// The background.
     text: String,
+    /// The call.
     call: CallDocument,
+    /// How many older messages did not fit into what the model was shown.
     dropped_older_messages: u64,
 }
 
+/// What a side chat may do.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PermissionDocument {
+    /// `readonly` or `inherit`.
     mode: &'static str,
+    /// The parent's sandbox mode, if its log tells.
     parent_sandbox_mode: Option<String>,
+    /// The parent's approval policy, if its log tells.
     parent_approval_policy: Option<String>,
+    /// The sandbox mode that the side chat's log sets.
     child_sandbox_mode: Option<String>,
+    /// The approval policy that the side chat's log sets.
     child_approval_policy: Option<String>,
 }
 
-/// `{strategy, route}`.
+/// The model a side chat is meant for. No log makes a dsh heed it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ModelDocument {
+    /// `inherit` (that of the parent's newest request), `default` (that of dsh), or `custom`.
     strategy: &'static str,
+    /// The model, where it is known.
     route: Option<RouteDocument>,
 }
 
@@ -155,19 +191,28 @@ impl From<&Chat> for ChatDocument {
     }
 }
 
-/// A side chat as it is listed: what the ledger has, and what the logs tell.
+/// A side chat as it is now: what the ledger has, and what the logs tell.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListedChat")]
 pub(super) struct ListedDocument {
     #[serde(flatten)]
     pub(super) chat: ChatDocument,
+    /// How the parent's session is: `here`, `gone`, `replaced` (another session has its id), or `unreadable`.
     parent: &'static str,
+    /// The same of the side chat's own session.
     child: &'static str,
+    /// Whether a turn is open or a dsh holds it open; `null` if its log does not tell.
     pub(super) running: Option<bool>,
+    /// The model of its newest request, else the one it is meant for.
     pub(super) current_model: Option<RouteDocument>,
+    /// The newest committed revision.
     pub(super) latest_fold_revision: Option<u64>,
+    /// How many folds are committed.
     pub(super) committed_folds: usize,
+    /// How many folds and cites wait to be delivered.
     pub(super) pending: usize,
+    /// Why its log cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorFacts>,
 }
@@ -198,9 +243,13 @@ impl From<&Listed> for ListedDocument {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct OpenDocument {
+    /// The session.
     session_id: Js,
+    /// Its `dsh-session:` URI.
     uri: String,
+    /// The directory to be in.
     cwd: Option<Js>,
+    /// The command that opens it.
     command: String,
 }
 

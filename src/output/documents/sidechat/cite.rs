@@ -8,13 +8,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{cite, delivery, message, dryRun?}`. `message` is what stands in the parent, or is to; `null` once it does.
+/// A quotation in the parent, and what became of it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CiteDocument {
+    /// The cite.
     cite: CiteFacts,
+    /// What became of its message.
     delivery: DeliveryDocument,
+    /// The message as it stands in the parent or is to; `null` once it is delivered.
     message: Option<NoticeDocument>,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

@@ -8,36 +8,70 @@ use crate::sidechat::estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A cite.
+/// A cite: one reply or one fold of a side chat, quoted in its parent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CiteFacts {
+    /// Its id, a UUID.
     cite_id: String,
+    /// The side chat.
     child_session_id: Js,
+    /// The side chat's parent.
     parent_session_id: Js,
+    /// The session it is quoted in; `null` if that is not known.
     target_session_id: Option<Js>,
+    /// Whether that session is not the parent.
     cross_parent: bool,
-    source: SourceDocument,
+    /// What is quoted.
+    source: CitedDocument,
+    /// When that was written; `null` if it is not known.
     source_time: Option<i64>,
+    /// The quoted text, frozen.
     text: String,
+    /// The estimate that its budget counts with.
     estimated_tokens: u64,
+    /// An estimate that looks at the script of the text.
     script_aware_tokens: u64,
+    /// The budget, in tokens.
     max_tokens: u64,
+    /// `pending`, `committed`, or `failed`; of the plugin's also `generating` or `prepared`.
     state: &'static str,
+    /// Where it stands in that session's log.
     parent_event_seq: Option<u64>,
+    /// The format generation in which that seq counts.
     parent_format: Option<u64>,
+    /// Why it failed, or has to wait.
     reason: Option<String>,
+    /// When it was made.
     created_at: i64,
+    /// When its state last changed.
     updated_at: i64,
+    /// When it came to stand there.
     committed_at: Option<i64>,
 }
 
-/// `{kind: "message", messageId, seq, format, range}` or `{kind: "fold", foldId, revision}`.
+/// What a cite quotes.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
-enum SourceDocument {
-    Message { message_id: Js, seq: Option<u64>, format: Option<u64>, range: Option<[u64; 2]> },
-    Fold { fold_id: String, revision: u64 },
+enum CitedDocument {
+    /// A reply of the side chat's model.
+    Message {
+        /// The id of its message.
+        message_id: Js,
+        /// Its seq when it was quoted; `null` if it is not known.
+        seq: Option<u64>,
+        /// The format generation in which that seq counts.
+        format: Option<u64>,
+        /// The part that is quoted, between two UTF-16 offsets; `null`: all of it.
+        range: Option<[u64; 2]>,
+    },
+    /// A committed fold.
+    Fold {
+        /// Its id, a UUID.
+        fold_id: String,
+        /// Its revision.
+        revision: u64,
+    },
 }
 
 impl CiteFacts {
@@ -50,14 +84,14 @@ impl CiteFacts {
             target_session_id: cite.target.as_ref().map(|target| Js::from(&target.id)),
             cross_parent: cite.is_cross_parent,
             source: match &cite.source {
-                Source::Message { message_id, place, range } => SourceDocument::Message {
+                Source::Message { message_id, place, range } => CitedDocument::Message {
                     message_id: Js::from(message_id),
                     seq: place.map(|place| place.seq),
                     format: place.map(|place| place.format),
                     range: range.map(|(start, end)| [start, end]),
                 },
                 Source::Fold { fold_id, revision } => {
-                    SourceDocument::Fold { fold_id: fold_id.to_string(), revision: *revision }
+                    CitedDocument::Fold { fold_id: fold_id.to_string(), revision: *revision }
                 }
             },
             source_time: cite.source_time,
@@ -78,8 +112,8 @@ impl CiteFacts {
     /// One line about the cite.
     pub(super) fn line(&self) -> String {
         let source = match &self.source {
-            SourceDocument::Message { message_id, .. } => format!("reply {}", visible_js(&message_id.0)),
-            SourceDocument::Fold { revision, .. } => format!("rev-{revision}"),
+            CitedDocument::Message { message_id, .. } => format!("reply {}", visible_js(&message_id.0)),
+            CitedDocument::Fold { revision, .. } => format!("rev-{revision}"),
         };
         let place = match &self.target_session_id {
             Some(target) if self.cross_parent => visible_js(&target.0),

@@ -10,19 +10,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{childSessionId, cites}`: who quotes a side chat.
+/// Who quotes a side chat.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CitesDocument {
+    /// The side chat.
     child_session_id: Js,
+    /// The cites, oldest first.
     cites: Vec<CitationDocument>,
 }
 
-/// A cite, with `target`: how the session it is in is now.
+/// A cite, and the session it is in.
 #[derive(JsonSchema, Serialize)]
 struct CitationDocument {
     #[serde(flatten)]
     cite: CiteFacts,
+    /// How that session is: `here`, `gone`, `replaced`, or `unreadable`.
     target: Option<&'static str>,
 }
 

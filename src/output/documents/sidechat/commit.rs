@@ -11,13 +11,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{fold, delivery, message, dryRun?}`. `message` is what stands in the parent, or is to; `null` once it does.
+/// A committed fold, and what became of its message.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitDocument {
+    /// The fold.
     fold: FoldFacts,
+    /// What became of its message.
     delivery: DeliveryDocument,
+    /// The message as it stands in the parent or is to; `null` once it is delivered.
     message: Option<NoticeDocument>,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

@@ -10,35 +10,48 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{childSessionId, from, to, identical, lines}`.
+/// How two revisions of a side chat differ.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompareDocument {
+    /// The side chat.
     child_session_id: Js,
+    /// The revision that is compared.
     from: RevisionDocument,
+    /// The revision it is compared with.
     to: RevisionDocument,
+    /// Whether they are the same.
     identical: bool,
+    /// The lines of both.
     lines: Vec<LineDocument>,
 }
 
-/// `{foldId, revision, state, mode, baseRevision, standing, caveat}`. `caveat` is `withdrawn` or `uncommitted` for one
-/// that does not count in the parent.
+/// A revision that is compared.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RevisionDocument {
+    /// The id of its fold, a UUID.
     fold_id: String,
+    /// Its number.
     revision: u64,
+    /// How far it has come.
     state: &'static str,
+    /// `full` or `incremental`.
     mode: &'static str,
+    /// Of an incremental one: the revision it builds on.
     base_revision: Option<u64>,
+    /// Of a committed one: `current`, `superseded`, or `withdrawn`.
     standing: Option<&'static str>,
+    /// `withdrawn` or `uncommitted` for one that does not count in the parent.
     caveat: Option<&'static str>,
 }
 
-/// `{change, text}`; `change` is `same`, `added` or `removed`.
+/// A line of one revision, or of both.
 #[derive(JsonSchema, Serialize)]
 struct LineDocument {
+    /// `same`, `added`, or `removed`.
     change: &'static str,
+    /// The line.
     text: String,
 }
 

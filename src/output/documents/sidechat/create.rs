@@ -13,14 +13,19 @@ use std::io;
 /// What no log can make a dsh heed.
 const NOT_ENFORCED: [&str; 3] = ["model", "agentPreset", "toolAllowlist"];
 
-/// `{chat, resume, message, notEnforced, dryRun?}`. `message` is the first message's text.
+/// A new side chat.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateDocument {
+    /// The side chat.
     chat: ChatDocument,
+    /// How to open it in dsh; `null` if it was not made.
     resume: Option<OpenDocument>,
+    /// The text of its first message.
     message: String,
+    /// What no log makes a dsh heed.
     not_enforced: [&'static str; 3],
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

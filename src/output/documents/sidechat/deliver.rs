@@ -14,28 +14,37 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{deliveries, dryRun?}`.
+/// What was pending, and what became of it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliverDocument {
+    /// Each of them.
     deliveries: Vec<DeliveryRecord>,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }
 
-/// `{kind, id, childSessionId, revision, state, parentEventSeq, reason?, error?}`. `kind` is `fold`, `cite` or
-/// `withdrawal`, whose `id` is that of its fold.
+/// Something that was pending.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeliveryRecord {
+    /// `fold` or `cite`.
     kind: &'static str,
+    /// Its id, a UUID.
     id: String,
+    /// The side chat.
     child_session_id: Js,
+    /// The revision of a fold.
     revision: Option<u64>,
+    /// `pending`, `committed`, or `failed`.
     state: &'static str,
+    /// Where it stands in the parent's log.
     parent_event_seq: Option<u64>,
+    /// Why it failed, or has to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Why it could not be delivered.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorFacts>,
 }

@@ -8,15 +8,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// What became of a message, or would: `{state, reason, message, advice}`.
+/// What became of a message to a parent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeliveryDocument {
+    /// `delivered`, `pending`, `refused` (the parent's log is not written to), or of a dry run `possible`.
     state: &'static str,
+    /// The stable name of why it has to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    /// The same for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// What can be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<&'static str>,
 }
@@ -52,12 +56,15 @@ impl DeliveryDocument {
     }
 }
 
-/// The message itself: `{marker, summary, text}`, what a person can paste.
+/// A message to a parent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct NoticeDocument {
+    /// Its first line, which says where it comes from.
     marker: String,
+    /// What dsh shows of it in a line.
     summary: String,
+    /// The whole text.
     text: String,
 }
 

@@ -8,47 +8,64 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{ledger, plugin, findings, restored?}`. `restored` is there with `--rebuild`.
+/// Whether the ledger, the logs and the file of dsh's plugin fit together.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DoctorDocument {
+    /// The ledger.
     ledger: FileDocument,
+    /// The file of dsh's plugin.
     plugin: FileDocument,
+    /// What does not fit.
     findings: Vec<FindingDocument>,
+    /// With `--rebuild`: what was put into the ledger before.
     #[serde(skip_serializing_if = "Option::is_none")]
     restored: Option<RestoredDocument>,
 }
 
-/// `{path, present}`.
+/// A file.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FileDocument {
+    /// Where it lies, or would.
     path: String,
+    /// Whether it is there.
     present: bool,
 }
 
-/// `{kind, gravity, childSessionId, table, key, field, message, advice}`. `table`, `key` and `field` are the place in
-/// the plugin's file.
+/// Something that does not fit.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FindingDocument {
+    /// What kind it is.
     kind: &'static str,
+    /// `note`, `damage`, or `unsupported`.
     gravity: &'static str,
+    /// The side chat it is about.
     child_session_id: Option<Js>,
+    /// The table in the plugin's file.
     table: Option<&'static str>,
+    /// The row, by its key.
     key: Option<Js>,
+    /// The field of the row.
     field: Option<String>,
+    /// What it is.
     message: String,
+    /// What can be done.
     advice: Option<&'static str>,
 }
 
-/// `{chats, folds, cites, withdrawals}`: how many were put into the ledger.
+/// How many records were put into the ledger.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RestoredDocument {
+    /// Side chats.
     chats: usize,
+    /// Folds.
     folds: usize,
+    /// Cites.
     cites: usize,
+    /// Withdrawals.
     withdrawals: usize,
 }
 

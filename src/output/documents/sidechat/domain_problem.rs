@@ -6,15 +6,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
-/// `{code, path, table, key, field, message}`; the place is `null` where it is about the whole file.
+/// Something that is wrong with the file of dsh's plugin.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DomainProblemDocument {
+    /// `invalid-record`, `malformed-medium`, `version-mismatch`, or `io`.
     code: &'static str,
+    /// The file.
     path: String,
+    /// The table; `null` where it is about the whole file.
     table: Option<&'static str>,
+    /// The row, by its key.
     key: Option<Js>,
+    /// The field of the row.
     field: Option<String>,
+    /// What is wrong.
     message: String,
 }
 

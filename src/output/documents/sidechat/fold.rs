@@ -9,15 +9,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{fold, existed, pointerError?, dryRun?}`. `existed`: the id had been used for it before, and nothing was done.
-/// `pointerError`: what is wrong with what the text points to, which keeps it from being committed.
+/// A prepared fold.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FoldDocument {
+    /// The fold.
     fold: FoldFacts,
+    /// Whether it was there before, and nothing was done.
     existed: bool,
+    /// What is wrong with what the text points to, which keeps it from being committed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer_error: Option<ErrorFacts>,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

@@ -14,59 +14,91 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// A fold.
+/// A fold: a conclusion of a side chat, in one of its revisions.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FoldFacts {
+    /// Its id, a UUID; `null` of a dry run.
     fold_id: Option<String>,
+    /// The side chat.
     child_session_id: Js,
+    /// The session it is a conclusion for.
     parent_session_id: Js,
+    /// Its number in the side chat, from 1.
     pub(super) revision: Option<u64>,
+    /// `generating`, `prepared`, `pending`, `committed`, or `failed`.
     pub(super) state: &'static str,
+    /// What it stands for: `full`, or `incremental` for what is new since another.
     mode: &'static str,
+    /// Of an incremental one: the revision it builds on.
     base_revision: Option<u64>,
+    /// Of a committed one: `current`, `superseded` by a newer one, or `withdrawn`.
     standing: Option<&'static str>,
+    /// The text that was decided on, else the prepared one.
     text: Option<String>,
+    /// The estimate that its budget counts with.
     estimated_tokens: Option<u64>,
+    /// An estimate that looks at the script of the text.
     script_aware_tokens: Option<u64>,
+    /// The budget, in tokens.
     max_tokens: u64,
+    /// Whether the text has the parts it must have.
     structure: Option<StructureDocument>,
+    /// The messages that its text points to.
     pointers: Vec<PointerDocument>,
+    /// The last event of the side chat that it was made from.
     through_seq: Option<u64>,
+    /// The revision that was current when this one was decided on.
     supersedes_revision: Option<u64>,
+    /// Where it stands in the parent's log.
     parent_event_seq: Option<u64>,
+    /// The format generation in which that seq counts.
     parent_format: Option<u64>,
+    /// Why it failed, or has to wait.
     reason: Option<String>,
+    /// The calls of a model that it took.
     calls: Vec<CallDocument>,
+    /// When it was begun.
     created_at: Option<i64>,
+    /// When its state last changed.
     updated_at: Option<i64>,
+    /// When it came to stand in the parent's log.
     committed_at: Option<i64>,
 }
 
-/// `{valid, problems}`.
+/// Whether a fold has the parts it must have.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StructureDocument {
+    /// Whether it has.
     valid: bool,
+    /// What is wrong.
     problems: Vec<StructureProblemDocument>,
 }
 
-/// `{kind, label, line, message}`.
+/// Something wrong with the parts of a fold.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StructureProblemDocument {
+    /// `missing`, `repeated`, `out-of-order`, or `wrong-colon`.
     kind: &'static str,
+    /// The part.
     label: &'static str,
+    /// The line, from 1.
     line: Option<usize>,
+    /// The same for people.
     message: String,
 }
 
-/// `{label, uri, messageId}`.
+/// A message that a fold points to.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct PointerDocument {
+    /// What the text calls it.
     label: String,
+    /// The pointer.
     uri: String,
+    /// The id of the message.
     message_id: Js,
 }
 

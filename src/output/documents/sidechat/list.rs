@@ -13,18 +13,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{chats, problems}`: the side chats of a session, the one in which something happened last first. `problems` are
-/// those of the plugin's file.
+/// The side chats of a session, the one in which something happened last first.
 #[derive(JsonSchema, Serialize)]
 pub struct ListDocument {
+    /// The side chats.
     chats: Vec<ListedDocument>,
+    /// What is wrong with the file of dsh's plugin.
     problems: Vec<DomainProblemDocument>,
 }
 
-/// `{chats, problems}`: the side chats of a directory or of all.
+/// The side chats of a directory, or all.
 #[derive(JsonSchema, Serialize)]
 pub struct CatalogDocument {
+    /// The side chats.
     chats: Vec<ListedDocument>,
+    /// What is wrong with the file of dsh's plugin.
     problems: Vec<DomainProblemDocument>,
 }
 

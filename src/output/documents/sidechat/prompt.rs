@@ -7,13 +7,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{instructions, input, maxTokens, text}`. `text` is instructions and input in one.
+/// What a model would be asked.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptDocument {
+    /// What it is to do.
     instructions: String,
+    /// What it is to do that with.
     input: String,
+    /// How long the answer may be, in tokens.
     max_tokens: u64,
+    /// Instructions and input in one.
     text: String,
 }
 

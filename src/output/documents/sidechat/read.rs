@@ -9,30 +9,38 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::io;
 
-/// `{childSessionId, messages, text}`. `text` is what a model is to be given: the messages, marked as background.
+/// Messages of a side chat that were read again.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadDocument {
+    /// The side chat.
     child_session_id: Js,
-    messages: Vec<MessageDocument>,
+    /// The messages, in the order they were asked for.
+    messages: Vec<RecalledDocument>,
+    /// What a model is to be given: the messages, marked as background.
     text: String,
 }
 
-/// `{messageId, role, seq, time, text}`.
+/// A message.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MessageDocument {
+struct RecalledDocument {
+    /// Its id.
     message_id: Js,
+    /// Who said it: `user` or `assistant`.
     role: &'static str,
+    /// Its seq.
     seq: u64,
+    /// When.
     time: i64,
+    /// What was said.
     text: String,
 }
 
 impl ReadDocument {
     /// The document of messages that were read again.
     pub fn of(recall: &Recall) -> ReadDocument {
-        let message = |message: &Recalled| MessageDocument {
+        let message = |message: &Recalled| RecalledDocument {
             message_id: Js::from(&message.message_id),
             role: message.role.name(),
             seq: message.seq,
@@ -55,11 +63,14 @@ impl Document for ReadDocument {
     }
 }
 
-/// `{name, description, parameters}`: a tool that reads messages of a side chat, as model APIs take it.
+/// A tool that reads messages of a side chat, as model APIs take it.
 #[derive(JsonSchema, Serialize)]
 pub struct ToolDocument {
+    /// Its name.
     name: &'static str,
+    /// What it does.
     description: String,
+    /// The JSON Schema of what it takes.
     parameters: Value,
 }
 

@@ -11,14 +11,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{fromSessionId, fromCreatedAt, toSessionId, toCreatedAt, at}`.
+/// A new parent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RelinkFacts {
+    /// Whose the side chat was.
     from_session_id: Js,
+    /// When that session was created.
     from_created_at: u64,
+    /// Whose it is.
     to_session_id: Js,
+    /// When that session was created.
     to_created_at: u64,
+    /// Since when.
     at: i64,
 }
 
@@ -42,12 +47,15 @@ impl RelinkFacts {
     }
 }
 
-/// `{chat, relink, dryRun?}`.
+/// A side chat that has a new parent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelinkDocument {
+    /// The side chat.
     chat: ChatDocument,
+    /// The record of it.
     relink: RelinkFacts,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

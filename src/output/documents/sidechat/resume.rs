@@ -8,14 +8,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{sessionId, uri, cwd, command, path, title, status}`.
+/// How to open a side chat in dsh.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeDocument {
     #[serde(flatten)]
     open: OpenDocument,
+    /// Where its log lies.
     path: Option<String>,
+    /// Its title.
     title: Js,
+    /// `open`, `archived`, `abandoned`, or `orphaned` if its parent is gone.
     status: &'static str,
 }
 

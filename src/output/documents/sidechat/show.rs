@@ -15,25 +15,35 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{chat, folds, cites, withdrawals, relinks, replies, resume}`. `replies` are what can be cited.
+/// A side chat, what it was given, and what came of it.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShowDocument {
+    /// The side chat.
     chat: ListedDocument,
+    /// Its folds, oldest first.
     folds: Vec<FoldFacts>,
+    /// Its cites, oldest first.
     cites: Vec<CiteFacts>,
+    /// The folds that were taken back.
     withdrawals: Vec<WithdrawalFacts>,
+    /// The times it got another parent, oldest first.
     relinks: Vec<RelinkFacts>,
+    /// What can be cited, oldest first; `null` if its log cannot be read.
     replies: Option<Vec<ReplyDocument>>,
+    /// How to open it in dsh.
     resume: OpenDocument,
 }
 
-/// `{messageId, time, text}`.
+/// A reply of the model.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReplyDocument {
+    /// The id of its message.
     message_id: Js,
+    /// When it was recorded.
     time: i64,
+    /// What it says.
     text: String,
 }
 

@@ -8,11 +8,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{chat, dryRun?}`.
+/// A side chat that was archived, restored, or abandoned.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusDocument {
+    /// The side chat.
     chat: ChatDocument,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }

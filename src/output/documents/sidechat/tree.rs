@@ -11,18 +11,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{nodes, problems}`: each side chat before its own. `problems` are those of the plugin's file.
+/// Side chats, each before its own.
 #[derive(JsonSchema, Serialize)]
 pub struct TreeDocument {
+    /// The side chats.
     nodes: Vec<NodeDocument>,
+    /// What is wrong with the file of dsh's plugin.
     problems: Vec<DomainProblemDocument>,
 }
 
-/// A side chat as it is listed, with `{rootSessionId, depth}`; a side chat of the root has the depth 0.
+/// A side chat in a tree.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeDocument {
+    /// The session the tree grows from.
     root_session_id: Js,
+    /// How far below the root it is; 0 for a side chat of the root.
     depth: usize,
     #[serde(flatten)]
     listed: ListedDocument,

@@ -9,53 +9,70 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// `{childSessionId, parentSessionId, child, parentDelta, seedCall?, foldCalls, deliveries}`. `child` is
-/// `null` if its log is gone; `parentDelta.tokens` is `null` unless everything is exactly known.
+/// What a side chat cost.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageDocument {
+    /// The side chat.
     child_session_id: Js,
+    /// The session it belongs to.
     parent_session_id: Js,
+    /// What its own turns used; `null` if its log is gone.
     child: Option<ChildDocument>,
+    /// What its parent has used since.
     parent_delta: DeltaDocument,
+    /// The call that wrote its background.
     #[serde(skip_serializing_if = "Option::is_none")]
     seed_call: Option<CallDocument>,
+    /// The calls that wrote its folds.
     fold_calls: Vec<FoldCalls>,
+    /// What was brought to the parent.
     deliveries: DeliveriesDocument,
 }
 
-/// `{complete, completedTurns, incompleteTurns, totals, latestTurn}`.
+/// What the turns of a side chat used.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ChildDocument {
+    /// Whether all of it is exactly known.
     complete: bool,
+    /// How many turns are exactly known.
     completed_turns: u64,
+    /// How many are not.
     incomplete_turns: u64,
+    /// The tokens of all turns; `null` unless all are exactly known.
     totals: Option<ExactTokensDocument>,
+    /// Those of the newest turn that is exactly known.
     latest_turn: Option<ExactTokensDocument>,
 }
 
-/// `{available, tokens}`.
+/// What a parent has used since the side chat was made.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeltaDocument {
+    /// Whether that is exactly known.
     available: bool,
+    /// The tokens; `null` unless they are exactly known.
     tokens: Option<ExactTokensDocument>,
 }
 
-/// `{revision, calls}`.
+/// The calls of one fold.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct FoldCalls {
+    /// The revision of the fold.
     revision: u64,
+    /// The calls.
     calls: Vec<CallDocument>,
 }
 
-/// `{messages, modelCalls}`; the latter is always 0.
+/// What was brought to a parent.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeliveriesDocument {
+    /// How many messages.
     messages: u64,
+    /// How many calls of a model that took: always 0.
     model_calls: u64,
 }
 

@@ -11,20 +11,31 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 
-/// A withdrawal.
+/// A fold that was taken back.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WithdrawalFacts {
+    /// Its id, a UUID.
     fold_id: String,
+    /// The side chat.
     child_session_id: Js,
+    /// Its revision.
     revision: u64,
+    /// Why.
     reason: String,
+    /// How far the notice of it has come: `pending`, `committed`, or `failed`.
     state: &'static str,
+    /// Where the notice stands in the parent's log.
     parent_event_seq: Option<u64>,
+    /// The format generation in which that seq counts.
     parent_format: Option<u64>,
+    /// Why the notice failed, or has to wait.
     obstacle: Option<String>,
+    /// When it was taken back.
     created_at: i64,
+    /// When the state last changed.
     updated_at: i64,
+    /// When the notice came to stand in the parent's log.
     committed_at: Option<i64>,
 }
 
@@ -54,16 +65,21 @@ impl WithdrawalFacts {
     }
 }
 
-/// `{fold, withdrawal, currentRevision, delivery, message, dryRun?}`. `message` is what stands in the parent, or is to;
-/// `null` once it does.
+/// A fold that was taken back, and what became of the notice.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WithdrawDocument {
+    /// The fold.
     fold: FoldFacts,
+    /// The withdrawal.
     withdrawal: WithdrawalFacts,
+    /// The revision that is current now; `null`: none.
     current_revision: Option<u64>,
+    /// What became of the notice.
     delivery: DeliveryDocument,
+    /// The notice that is to stand in the parent; `null` once it does.
     message: Option<NoticeDocument>,
+    /// Whether nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }
