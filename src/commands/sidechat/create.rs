@@ -28,8 +28,8 @@ pub struct CreateArgs {
     /// What is to be cleared up; `-`: standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     question: String,
-    /// What it is given of its parent: none, tail:1, tail:2, tail:4, pick:ID,ID…, turn:N,
-    /// selection:ID:START-END; or task or summary:ID,ID…, which ask a model
+    /// What it is given of its parent: none, tail:1, tail:2, tail:4, pick:ID,ID,..., turn:N,
+    /// selection:ID:START-END; or task or summary:ID,ID,..., which ask a model
     #[arg(long, value_name = "SEED", default_value = "tail:1", allow_hyphen_values = true)]
     seed: String,
     /// What it may do
