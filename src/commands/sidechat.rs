@@ -76,8 +76,10 @@ pub enum SidechatCommand {
   dshkit sidechat abandon session-f2 --dry-run")]
     Abandon(status::StatusArgs),
     /// Let `sessions list --hide-sidechats` leave a side chat out
+    #[command(before_long_help = "Examples:\n  dshkit sidechat hide session-5f")]
     Hide(hide::HideArgs),
     /// Show a hidden side chat there again
+    #[command(before_long_help = "Examples:\n  dshkit sidechat unhide session-5f")]
     Unhide(hide::HideArgs),
     /// Give a side chat whose parent is gone a new one
     Relink(relink::RelinkArgs),

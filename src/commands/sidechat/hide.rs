@@ -11,9 +11,6 @@ use clap::Args;
 
 /// The arguments.
 #[derive(Debug, Args)]
-#[command(before_long_help = "Examples:
-  dshkit sidechat hide session-5f
-  dshkit sidechat unhide session-5f")]
 pub struct HideArgs {
     #[command(flatten)]
     chat: OneChat,
