@@ -16,7 +16,8 @@
 mod words;
 
 use dshkit::model::js_string::{JsStr, JsString};
-use dshkit::reference::projection::{Message, Role};
+use dshkit::model::message::Role;
+use dshkit::reference::projection::Message;
 use dshkit::reference::retention::{Frame, retain};
 use std::env;
 use std::hint::black_box;

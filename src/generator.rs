@@ -10,6 +10,7 @@ pub mod endpoint;
 mod server_events;
 
 use crate::error::{Code, Failure};
+use crate::model::call_usage::CallUsage;
 use conversation::{Conversation, Speech};
 
 /// The most an answer may hold, in bytes.
@@ -34,22 +35,7 @@ pub struct Answer {
     /// The model that answered, by the name it gave itself.
     pub model: Option<String>,
     /// What it used; `None` if it does not say, or nothing that makes sense.
-    pub usage: Option<Usage>,
-}
-
-/// The tokens of a call. The buckets have nothing in common but `reasoning`, which is part of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// What the model read and no cache held.
-    pub input: u64,
-    /// What it wrote.
-    pub output: u64,
-    /// Everything.
-    pub total: Option<u64>,
-    /// What it read from a cache.
-    pub cache_read: Option<u64>,
-    /// The part of the output that is reasoning.
-    pub reasoning: Option<u64>,
+    pub usage: Option<CallUsage>,
 }
 
 /// A model that can be asked.

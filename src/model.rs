@@ -4,6 +4,7 @@
 //! what scripts parse is written down in [`crate::output`], so a change here can never change it.
 
 pub mod acceptance;
+pub mod call_usage;
 pub mod closers;
 pub mod collation;
 pub mod event;

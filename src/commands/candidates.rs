@@ -76,11 +76,11 @@ impl Candidates {
         let turns = derived.folded.snapshot().views.into_iter().map(|(_, view)| view).next();
         let Some(Value::Array(turns)) = turns else { return Vec::new() };
         let candidate = |turn: &Value| {
-            let seq = match member(turn, "seq")? {
+            let seq = match turn.get("seq")? {
                 Value::Number(seq) => seq.to_string(),
                 _ => return None,
             };
-            let description = match member(turn, "prompt") {
+            let description = match turn.get("prompt") {
                 Some(Value::String(prompt)) => Some(cut_to_width(&visible_js(prompt), TITLE_WIDTH).into_owned()),
                 _ => None,
             };
@@ -204,11 +204,4 @@ fn titles(context: &mut Context, corpus: &Corpus, records: &[&Record]) -> Vec<Op
         titles[at] = facts.overview.title.map(|title| visible_js(&title.text.0));
     }
     titles
-}
-
-fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
-    match value {
-        Value::Object(members) => members.iter().find(|(key, _)| *key == name).map(|(_, value)| value),
-        _ => None,
-    }
 }

@@ -211,8 +211,9 @@ pub(super) fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::conversation::{Message, Role};
+    use super::super::conversation::Message;
     use super::*;
+    use crate::model::message::Role;
 
     fn ask(command: &str, timeout: Duration) -> Result<Answer, Failure> {
         let prompt = Prompt { instructions: "Do it.".to_owned(), input: "With this.".to_owned(), max_tokens: 7 };

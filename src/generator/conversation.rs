@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use super::Usage;
+use crate::model::call_usage::CallUsage;
+use crate::model::message::Role;
 
 /// A conversation that a model is to go on with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,25 +30,6 @@ pub struct Message {
     pub text: String,
 }
 
-/// Who speaks in a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The person.
-    User,
-    /// The model.
-    Assistant,
-}
-
-impl Role {
-    /// The name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        }
-    }
-}
-
 /// Something that is heard of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
@@ -58,7 +40,7 @@ pub enum Heard {
     /// It has ended.
     End {
         /// What it used, as far as it says.
-        usage: Option<Usage>,
+        usage: Option<CallUsage>,
         /// Whether it had written as much as it may, and not said all.
         is_cut_off: bool,
     },

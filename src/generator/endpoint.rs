@@ -1,8 +1,9 @@
 //! An endpoint that speaks the chat API of OpenAI, as DeepSeek's does.
 
 use super::conversation::{CallFault, Conversation, Heard, Speech};
-use super::{Answer, MAX_BYTES, Prompt, Usage, excerpt, failed, server_events, some_text};
+use super::{Answer, MAX_BYTES, Prompt, excerpt, failed, server_events, some_text};
 use crate::error::Failure;
+use crate::model::call_usage::CallUsage;
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{Kind, Object, Value, View, parse, write_value};
 use std::fmt;
@@ -222,7 +223,7 @@ struct Stream {
     text: Half,
     bytes: u64,
     finish: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<CallUsage>,
 }
 
 impl Stream {
@@ -332,12 +333,12 @@ fn answer(text: &str) -> Result<Answer, Fault> {
 }
 
 /// The usage an endpoint reports. What it calls prompt includes what a cache held.
-fn usage(usage: View<'_>) -> Option<Usage> {
+fn usage(usage: View<'_>) -> Option<CallUsage> {
     let count = |view: View<'_>, key: &str| view.get(key).and_then(View::count);
     let detail = |group: &str, key: &str| usage.get(group).and_then(|group| count(group, key));
     let cache_read =
         detail("prompt_tokens_details", "cached_tokens").or_else(|| count(usage, "prompt_cache_hit_tokens"));
-    Some(Usage {
+    Some(CallUsage {
         input: count(usage, "prompt_tokens")?.checked_sub(cache_read.unwrap_or(0))?,
         output: count(usage, "completion_tokens")?,
         total: count(usage, "total_tokens"),
@@ -356,8 +357,9 @@ fn malformed(message: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use super::super::conversation::{Message, Role};
+    use super::super::conversation::Message;
     use super::*;
+    use crate::model::message::Role;
     use std::io::{Read, Write};
     use std::net::TcpListener;
     use std::thread;
@@ -455,7 +457,7 @@ mod tests {
         let (pieces, end, asked) = hear(vec![response("503 X", "", ""), stream(&events)]);
         let text = |text: &str| Heard::Text(text.to_owned());
         assert_eq!(pieces, [Heard::Reasoning("Hm.".to_owned()), text("It is "), text("😀")]);
-        let usage = Usage { input: 9, output: 4, total: Some(13), cache_read: None, reasoning: Some(2) };
+        let usage = CallUsage { input: 9, output: 4, total: Some(13), cache_read: None, reasoning: Some(2) };
         assert_eq!(end, Heard::End { usage: Some(usage), is_cut_off: false });
         assert!(asked[1].contains(r#""stream":true,"stream_options":{"include_usage":true}"#), "{}", asked[1]);
         assert!(asked[1].contains(r#""messages":[{"role":"user","content":"Why?"}]"#) && !asked[1].contains("tools"));
@@ -499,7 +501,7 @@ mod tests {
         let (answer, asked) = ask(vec![good(" Done. ")]);
         let answer = answer.unwrap();
         assert_eq!(answer.text, "Done.");
-        let usage = Usage { input: 36, output: 20, total: Some(120), cache_read: Some(64), reasoning: None };
+        let usage = CallUsage { input: 36, output: 20, total: Some(120), cache_read: Some(64), reasoning: None };
         assert_eq!(answer.usage, Some(usage));
         assert!(asked[0].starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{}", asked[0]);
         assert!(asked[0].to_lowercase().contains("authorization: bearer sk-secret"), "{}", asked[0]);

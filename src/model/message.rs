@@ -4,6 +4,25 @@ use crate::model::event::Event;
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::View;
 
+/// Whose words a message of a conversation holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// The person, or the checkpoint of a compaction.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl Role {
+    /// The name in requests, texts and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
+}
+
 /// The message of a surface event: the event's data for a user message, its `message` for the others.
 /// `None` for events that carry none.
 pub fn message_of<'e>(event: &'e Event<'_>) -> Option<View<'e>> {

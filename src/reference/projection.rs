@@ -2,28 +2,10 @@
 
 use crate::model::event::Event;
 use crate::model::js_string::JsString;
+use crate::model::message::Role;
 use crate::model::message::{is_compact_checkpoint, is_from_user, message_of, text_of};
 use crate::model::surface::{Replacement, Surface};
 use std::collections::HashMap;
-
-/// Who said something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The person, or the checkpoint of a compaction.
-    User,
-    /// The model.
-    Assistant,
-}
-
-impl Role {
-    /// The name in the rendered snapshot.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        }
-    }
-}
 
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,10 @@
 //! everything again for each message dropped. The result here is the same, but each message is
 //! serialised once: what is left after dropping some is a sum.
 
-use super::projection::{Message, Role};
+use super::projection::Message;
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{number_literal, string_literal};
+use crate::model::message::Role;
 
 /// What is retained of a session, and the numbers about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

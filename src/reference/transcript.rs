@@ -5,11 +5,11 @@
 //! headings; the sentences are ours, and reading looks at none, so that dsh's files are read too.
 
 use super::prepare::Source;
-use super::projection::Role;
 use super::render::WARNING;
 use super::retention::captured_literal;
 use crate::model::js_string::{JsString, encoded_len};
 use crate::model::json::{View, parse as parse_json, string_literal, write_string};
+use crate::model::message::Role;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 

@@ -1,7 +1,9 @@
 //! What the ledger knows of a side chat: who its parent is, what it was given, what it may do.
 
+use crate::model::call_usage::CallUsage;
 use crate::model::header::Header;
 use crate::model::js_string::JsString;
+use crate::model::message::Role;
 use crate::projections::token_usage::Route;
 use crate::projections::turn_usage::SessionUsage;
 use crate::stores::jsonl::LogState;
@@ -161,25 +163,6 @@ impl SeedMode {
     }
 }
 
-/// Who said something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The person.
-    User,
-    /// The model.
-    Assistant,
-}
-
-impl Role {
-    /// The name in texts and documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        }
-    }
-}
-
 /// A message of the parent, frozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeedMessage {
@@ -234,21 +217,6 @@ pub struct ModelCall {
     pub usage: Option<CallUsage>,
     /// When, in milliseconds since the epoch.
     pub at: i64,
-}
-
-/// The tokens of one call, in buckets that have nothing in common but `reasoning`, which is part of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallUsage {
-    /// What the model read and no cache held.
-    pub input: u64,
-    /// What it wrote.
-    pub output: u64,
-    /// Everything, as the provider says.
-    pub total: Option<u64>,
-    /// What it read from a cache.
-    pub cache_read: Option<u64>,
-    /// The part of the output that is reasoning.
-    pub reasoning: Option<u64>,
 }
 
 /// What a side chat may do (seed §5.5).

@@ -1,6 +1,6 @@
 //! Reading messages of a side chat again, by their ids, for its parent (seed §7.1, sidechat.md §2.6, §4).
 
-use super::chat::{Chat, Role};
+use super::chat::Chat;
 use super::estimate::utf16_len;
 use super::known::Known;
 use super::pointer::readable;
@@ -9,6 +9,7 @@ use super::relation::{Sessions, require_parent};
 use crate::corpus::Record;
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
+use crate::model::message::Role;
 
 /// The most messages that are read at once.
 pub const MOST_MESSAGES: usize = 5;

@@ -1,11 +1,12 @@
 //! What a side chat is given of its parent (seed §6.3).
 
-use super::chat::{Role, SeedMessage, SeedMode};
+use super::chat::{SeedMessage, SeedMode};
 use super::cite::part;
 use super::estimate::{compatible_tokens, utf16_len};
 use super::reading::{Reading, Said, Speaker};
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
+use crate::model::message::Role;
 use crate::model::surface::Placement;
 
 /// The most a seed may hold, in UTF-16 units.

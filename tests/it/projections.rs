@@ -52,6 +52,12 @@ fn golden(prefix: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The corpus of this name, where it is at hand.
+fn corpus_named(name: &str) -> Option<Corpus> {
+    let stores = corpora_folders().into_iter().map(|folder| folder.join(name).join("sessions"));
+    stores.into_iter().find(|store| store.is_dir()).map(|store| Corpus::at(&store))
+}
+
 /// A view as the golden files have it: a lone surrogate stands there as `<U+D83D>`.
 fn shown(view: &dshkit::model::json::Value) -> Value {
     let mut text = String::new();
@@ -91,9 +97,7 @@ fn views_at_the_end_of_a_log_are_those_of_dsh() {
         let expected = read_json(path);
         let dsh = expected["dsh"].as_str().unwrap();
         let name = expected["corpus"].as_str().unwrap();
-        let stores = corpora_folders().into_iter().map(|folder| folder.join(name).join("sessions"));
-        let Some(store) = stores.into_iter().find(|store| store.is_dir()) else { continue };
-        let corpus = Corpus::at(&store);
+        let Some(corpus) = corpus_named(name) else { continue };
         let catalog = corpus.catalog().unwrap();
         for (id, session) in expected["sessions"].as_object().unwrap() {
             let record = record_of(&catalog, id).unwrap();
@@ -171,9 +175,7 @@ fn the_context_after_each_turn_is_that_of_dsh() {
         let expected = read_json(path);
         let dsh = expected["dsh"].as_str().unwrap();
         let name = expected["corpus"].as_str().unwrap();
-        let stores = corpora_folders().into_iter().map(|folder| folder.join(name).join("sessions"));
-        let Some(store) = stores.into_iter().find(|store| store.is_dir()) else { continue };
-        let corpus = Corpus::at(&store);
+        let Some(corpus) = corpus_named(name) else { continue };
         let catalog = corpus.catalog().unwrap();
         for (id, session) in expected["sessions"].as_object().unwrap() {
             let Some(turns) = session["turns"].as_array() else { continue };
@@ -298,12 +300,10 @@ fn states_are_restored_and_refused_as_by_dsh() {
         let expected = read_json(path);
         let cases = &expected["restoreCases"];
         let name = expected["corpus"].as_str().unwrap();
-        let stores = corpora_folders().into_iter().map(|folder| folder.join(name).join("sessions"));
-        let Some(store) = stores.into_iter().find(|store| store.is_dir()) else { continue };
+        let Some(corpus) = corpus_named(name) else { continue };
         if cases.is_null() {
             continue;
         }
-        let corpus = Corpus::at(&store);
         let catalog = corpus.catalog().unwrap();
         let record = record_of(&catalog, cases["session"].as_str().unwrap()).unwrap();
         let header = &record.stored.header;

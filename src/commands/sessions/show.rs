@@ -11,6 +11,7 @@ use crate::model::json::View;
 use crate::model::message::{is_compact_checkpoint, message_of, source_kind, text_of, tool_calls, tool_result_text};
 use crate::model::problem::Problem;
 use crate::model::surface::{Placement, Surface};
+use crate::output::Format;
 use crate::output::documents::problem::ProblemDocument;
 use crate::output::documents::session::SessionDocument;
 use crate::output::documents::show::{MessageDocument, ShowDocument, ToolCallDocument, last_answer};
@@ -56,7 +57,9 @@ enum ViewKind {
 pub(super) fn run(args: &ShowArgs, context: &mut Context) -> anyhow::Result<u8> {
     let (corpus, catalog) = context.catalog()?;
     let record = args.session.find(&catalog)?;
-    let read = read(&corpus, record, context.mode(), args)?;
+    // A heading is for people, and folding it takes time.
+    let has_heading = context.output.format() == Format::Text && !args.last_answer;
+    let read = read(&corpus, record, context.mode(), has_heading, args)?;
     for warning in &read.warnings {
         context.output.warn_problem(warning);
     }
@@ -96,7 +99,7 @@ struct Read {
     warnings: Vec<Problem>,
 }
 
-fn read(corpus: &Corpus, record: &Record, mode: Mode, args: &ShowArgs) -> Result<Read, Failure> {
+fn read(corpus: &Corpus, record: &Record, mode: Mode, has_heading: bool, args: &ShowArgs) -> Result<Read, Failure> {
     let version = record.stored.format_version;
     let mut turn = None;
     let mut last = None;
@@ -107,7 +110,9 @@ fn read(corpus: &Corpus, record: &Record, mode: Mode, args: &ShowArgs) -> Result
     let summary = corpus.read_items(record, mode, &mut |item| match item {
         Item::Event(event, _) => {
             last = Some(event.seq);
-            fold.apply(event);
+            if has_heading {
+                fold.apply(event);
+            }
             match event.kind.to_str() {
                 Some("turn/start") => turn = event.data().get("turn").and_then(View::count),
                 Some("turn/end") => turn = None,

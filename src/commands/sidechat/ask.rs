@@ -6,9 +6,10 @@ use super::text_argument::or_stdin;
 use crate::commands::Context;
 use crate::env;
 use crate::error::{Code, Failure};
-use crate::generations::encode::turn::{CallFault, Ending, Piece, PieceKind, Reply, TokenUsage};
-use crate::generator::conversation::{Conversation, Heard, Message, Role, Speech};
+use crate::generations::encode::turn::{CallFault, Ending, Piece, PieceKind, Reply};
+use crate::generator::conversation::{Conversation, Heard, Message, Speech};
 use crate::model::js_string::JsStr;
+use crate::model::message::Role;
 use crate::output::documents::sidechat::ask::AskDocument;
 use crate::output::terminal_text::visible_lines;
 use crate::output::{Format, Output};
@@ -117,13 +118,6 @@ fn listen(speech: &mut Speech, show: &mut dyn FnMut(&str)) -> Reply {
             }
         }
     };
-    let usage = usage.map(|usage| TokenUsage {
-        input: usage.input,
-        output: usage.output,
-        total: usage.total,
-        cache_read: usage.cache_read,
-        reasoning: usage.reasoning,
-    });
     Reply { id: Id::random().to_string(), pieces, usage, ending, ended: env::now() }
 }
 

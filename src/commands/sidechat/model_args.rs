@@ -10,7 +10,7 @@ use crate::generator::endpoint::{DEEPSEEK, EndpointModel};
 use crate::generator::{Generator, Prompt};
 use crate::model::js_string::JsString;
 use crate::projections::token_usage::Route;
-use crate::sidechat::chat::{CallUsage, ModelCall};
+use crate::sidechat::chat::ModelCall;
 use crate::sidechat::request::{Answer, Request};
 use clap::Args;
 use std::thread;
@@ -150,14 +150,7 @@ impl Asker {
             model: answer.model.as_deref().map_or(route.model.clone(), js),
             provider: route.provider,
         });
-        let usage = answer.usage.map(|usage| CallUsage {
-            input: usage.input,
-            output: usage.output,
-            total: usage.total,
-            cache_read: usage.cache_read,
-            reasoning: usage.reasoning,
-        });
-        Ok(Answer { text: answer.text, call: ModelCall { route, usage, at: self.now } })
+        Ok(Answer { text: answer.text, call: ModelCall { route, usage: answer.usage, at: self.now } })
     }
 }
 

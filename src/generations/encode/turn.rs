@@ -6,6 +6,7 @@
 //! off leaves what had come, marked as interrupted.
 
 use super::object;
+use crate::model::call_usage::CallUsage;
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{Object, Value, write_value};
 
@@ -62,7 +63,7 @@ pub struct Reply {
     /// The pieces in the order in which they came.
     pub pieces: Vec<Piece>,
     /// What it used, as far as it says.
-    pub usage: Option<TokenUsage>,
+    pub usage: Option<CallUsage>,
     /// How it ended.
     pub ending: Ending,
     /// When.
@@ -113,22 +114,6 @@ impl PieceKind {
             PieceKind::Text => "text-chunks",
         }
     }
-}
-
-/// The tokens of a call, as logs count them. The buckets have nothing in common but `reasoning`, which is
-/// part of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenUsage {
-    /// What the model read and no cache held.
-    pub input: u64,
-    /// What it wrote.
-    pub output: u64,
-    /// Everything.
-    pub total: Option<u64>,
-    /// What it read from a cache.
-    pub cache_read: Option<u64>,
-    /// The part of the output that is reasoning.
-    pub reasoning: Option<u64>,
 }
 
 /// How a reply ended.
@@ -263,7 +248,7 @@ impl Reply {
                 writer.chunk(ended, "block-end", [("index", (index as u64).into()), ("block", block)]);
             }
             if let Some(usage) = &self.usage {
-                writer.chunk(ended, "usage", [("usage", usage.write())]);
+                writer.chunk(ended, "usage", [("usage", usage_data(usage))]);
             }
         }
         if let Some(reason) = self.ending.finish() {
@@ -296,24 +281,23 @@ impl Reply {
             data.set("interrupted", true.into());
         }
         if let Some(usage) = &self.usage {
-            data.set("usage", usage.write());
+            data.set("usage", usage_data(usage));
         }
         writer.surface("assistant/message", time, data.into(), cites);
     }
 }
 
-impl TokenUsage {
-    fn write(&self) -> Value {
-        let mut usage = Object::of([("inputTokens", self.input.into()), ("outputTokens", self.output.into())]);
-        let optional =
-            [("totalTokens", self.total), ("cacheReadTokens", self.cache_read), ("reasoningTokens", self.reasoning)];
-        for (key, count) in optional {
-            if let Some(count) = count {
-                usage.set(key, count.into());
-            }
+/// What a log says of the tokens of a call.
+fn usage_data(usage: &CallUsage) -> Value {
+    let mut data = Object::of([("inputTokens", usage.input.into()), ("outputTokens", usage.output.into())]);
+    let optional =
+        [("totalTokens", usage.total), ("cacheReadTokens", usage.cache_read), ("reasoningTokens", usage.reasoning)];
+    for (key, count) in optional {
+        if let Some(count) = count {
+            data.set(key, count.into());
         }
-        usage.into()
     }
+    data.into()
 }
 
 impl Ending {
@@ -444,7 +428,7 @@ mod tests {
             reply: Reply {
                 id: "a".to_owned(),
                 pieces: pieces.iter().map(piece).collect(),
-                usage: Some(TokenUsage { input: 9, output: 4, total: Some(13), cache_read: Some(0), reasoning: None }),
+                usage: Some(CallUsage { input: 9, output: 4, total: Some(13), cache_read: Some(0), reasoning: None }),
                 ending,
                 ended: 30,
             },

@@ -1,12 +1,13 @@
 //! The parts of a record that are read and written as a whole: JSON text in one column.
 
+use crate::model::call_usage::CallUsage;
 use crate::model::js_string::JsString;
 use crate::model::json::{Object, Value, View, parse, write_value};
+use crate::model::message::Role;
 use crate::projections::token_usage::{Route, route_of};
 use crate::projections::turn_usage::{ExactTokens, SessionUsage};
 use crate::sidechat::chat::{
-    CallUsage, GeneratedContext, ModelCall, ModelChoice, ModelStrategy, Permission, PermissionMode, Role, Seed,
-    SeedMessage,
+    GeneratedContext, ModelCall, ModelChoice, ModelStrategy, Permission, PermissionMode, Seed, SeedMessage,
 };
 use crate::sidechat::fold::Basis;
 use crate::sidechat::pointer::Pointer;

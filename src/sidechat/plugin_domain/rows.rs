@@ -2,13 +2,15 @@
 //! unknown.
 
 use super::PluginChat;
+use crate::model::call_usage::CallUsage;
 use crate::model::js_string::JsString;
 use crate::model::json::View;
+use crate::model::message::Role;
 use crate::projections::token_usage::{Route, route_of};
 use crate::projections::turn_usage::{ExactTokens, SessionUsage};
 use crate::sidechat::chat::{
-    CallUsage, Chat, GeneratedContext, Identity, ModelCall, ModelChoice, ModelStrategy, Origin, Permission,
-    PermissionMode, Role, Seed, SeedMessage, SessionRef, Status,
+    Chat, GeneratedContext, Identity, ModelCall, ModelChoice, ModelStrategy, Origin, Permission, PermissionMode, Seed,
+    SeedMessage, SessionRef, Status,
 };
 use crate::sidechat::citation::{Cite, Source};
 use crate::sidechat::fold::{Basis, Fold, FoldMode, Standing, State};

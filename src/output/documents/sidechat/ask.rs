@@ -8,7 +8,7 @@ use crate::output::terminal_text::visible;
 use crate::output::{Document, TextOut};
 use crate::projections::token_usage::Route;
 use crate::sidechat::ask::{Kept, Line, Question};
-use crate::sidechat::chat::{CallUsage, Chat};
+use crate::sidechat::chat::Chat;
 use crate::sidechat::estimate::{compatible_tokens, script_aware_tokens, utf16_len};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -128,13 +128,6 @@ impl TurnDocument {
             Ending::Interrupted => ("aborted", None),
             Ending::Failed(fault) => ("error", Some(fault)),
         };
-        let usage = reply.usage.map(|usage| CallUsage {
-            input: usage.input,
-            output: usage.output,
-            total: usage.total,
-            cache_read: usage.cache_read,
-            reasoning: usage.reasoning,
-        });
         TurnDocument {
             turn: turn.number,
             first_seq,
@@ -152,7 +145,7 @@ impl TurnDocument {
                 provider: turn.request.provider.clone(),
                 model: turn.request.model.clone(),
             }),
-            usage: usage.as_ref().map(CallUsageDocument::from),
+            usage: reply.usage.as_ref().map(CallUsageDocument::from),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Models, calls, and tokens.
 
+use crate::model::call_usage::CallUsage;
 use crate::output::json::Js;
 use crate::output::terminal_text::visible_js;
 use crate::projections::token_usage::Route;
 use crate::projections::turn_usage::ExactTokens;
-use crate::sidechat::chat::{CallUsage, ModelCall};
+use crate::sidechat::chat::ModelCall;
 use schemars::JsonSchema;
 use serde::Serialize;
 
