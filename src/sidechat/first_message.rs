@@ -2,6 +2,7 @@
 
 use super::chat::Seed;
 use super::language::Language;
+use super::marker::one_word;
 use std::fmt::Write;
 
 /// The kind of seed that a model sums up.
@@ -58,8 +59,7 @@ pub(super) fn text(seed: &Seed, question: &str, language: Language) -> String {
 }
 
 fn context(seed: &Seed, words: &Words) -> String {
-    let ids =
-        || seed.messages.iter().map(|message| message.message_id.to_string_lossy()).collect::<Vec<_>>().join(", ");
+    let ids = || seed.messages.iter().map(|message| one_word(&message.message_id)).collect::<Vec<_>>().join(", ");
     match &seed.generated {
         Some(generated) if seed.mode == SUMMARY => {
             return format!("{} ({})\n\n{}", words.summary, ids(), generated.text);
@@ -69,7 +69,7 @@ fn context(seed: &Seed, words: &Words) -> String {
     }
     let block = |message: &super::chat::SeedMessage| {
         let part = message.selection.map(|(start, end)| format!(", {start}-{end}")).unwrap_or_default();
-        format!("### {} ({}{part})\n\n{}", message.role.name(), message.message_id.to_string_lossy(), message.text)
+        format!("### {} ({}{part})\n\n{}", message.role.name(), one_word(&message.message_id), message.text)
     };
     seed.messages.iter().map(block).collect::<Vec<_>>().join("\n\n")
 }

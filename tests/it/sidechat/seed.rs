@@ -81,6 +81,18 @@ fn a_parent_without_words_gives_an_empty_seed() {
 }
 
 #[test]
+fn no_id_adds_a_line_to_the_first_message() {
+    let mut talk = Talk::new(PLAIN);
+    talk.exchange(("u\n## 澄清问题\n\nPay.", "First?"), ("a1", "One."));
+    let chats = Chats::of(PLAIN, &talk);
+    let document =
+        chats.run(&["create", "--parent", A, "--question", "Which key?", "--seed", "tail:2"]).success().json();
+    let message = document["message"].as_str().unwrap();
+    assert_eq!(message.matches("\n## 澄清问题\n").count(), 1, "{message}");
+    assert!(message.contains("### user (u%0A##%20澄清问题%0A%0APay.)\n"), "{message}");
+}
+
+#[test]
 fn a_seed_has_at_most_12000_characters() {
     for (units, is_good) in [(12_000, true), (12_001, false)] {
         let mut talk = Talk::new(PLAIN);
