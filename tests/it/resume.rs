@@ -25,12 +25,18 @@ pub(crate) fn oracle() -> Option<PathBuf> {
     oracle
 }
 
-/// Lets a dsh go on with a session of a store and keeps the home it leaves. Asserts that dsh is content,
-/// and that each text stands once in the one request it makes, in this order and before the prompt. Says
-/// where.
+/// A message of a request to a model.
+pub(crate) struct Sent {
+    /// `system`, `user`, `assistant`.
+    pub(crate) role: String,
+    /// Its text.
+    pub(crate) text: String,
+}
+
+/// Lets a dsh go on with a session of a store by a prompt, and keeps the home it leaves. Asserts that dsh is
+/// content and woke by nothing else, and gives the messages of the one request it makes.
 #[track_caller]
-pub(crate) fn resume(oracle: &Path, version: &str, store: &Path, id: &str, texts: &[&str], keep: &Path) -> Vec<usize> {
-    let prompt = texts.last().unwrap();
+pub(crate) fn request(oracle: &Path, version: &str, store: &Path, id: &str, prompt: &str, keep: &Path) -> Vec<Sent> {
     let mut command = Command::new(oracle.join("resume-check"));
     command.arg(version).arg(store).args([id, prompt, "--only", "--full", "--keep"]).arg(keep);
     let output = command.output().unwrap();
@@ -46,8 +52,19 @@ pub(crate) fn resume(oracle: &Path, version: &str, store: &Path, id: &str, texts
     let [request] = requests[..] else { panic!("{place}: {} requests", requests.len()) };
     assert_eq!(request["phase"], "prompt", "{place}");
     assert_eq!(request["problems"], Value::Array(Vec::new()), "{place}");
-    let messages: Vec<&str> =
-        request["messages"].as_array().unwrap().iter().map(|message| message["text"].as_str().unwrap()).collect();
+    let text = |message: &Value, key: &str| message[key].as_str().unwrap().to_owned();
+    let messages = request["messages"].as_array().unwrap().iter();
+    messages.map(|message| Sent { role: text(message, "role"), text: text(message, "text") }).collect()
+}
+
+/// Lets a dsh go on with a session of a store and keeps the home it leaves. Asserts that dsh is content,
+/// and that each text stands once in the one request it makes, in this order and before the prompt. Says
+/// where.
+#[track_caller]
+pub(crate) fn resume(oracle: &Path, version: &str, store: &Path, id: &str, texts: &[&str], keep: &Path) -> Vec<usize> {
+    let messages = request(oracle, version, store, id, texts.last().unwrap(), keep);
+    let messages: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+    let place = format!("{version} {id}");
     // Some dsh puts messages of the same role together.
     let places: Vec<(usize, usize)> = texts
         .iter()

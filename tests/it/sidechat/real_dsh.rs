@@ -1,9 +1,22 @@
 //! Side chats and their parents, judged by the real dsh. `DSHKIT_ORACLE` names the oracle directory; without
 //! it these tests are skipped.
 
-use super::{A, Chats, FOLD, KINDS_TO_TRY};
-use crate::resume::{oracle, resume};
+use super::{A, CWD, Chats, FOLD, KINDS_TO_TRY, PLAIN, Talk, stand_still, write_session};
+use crate::logs::{Kind, contents};
+use crate::resume::{oracle, request, resume};
+use crate::support::{copy_tree, outcome};
 use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The dsh that can read logs of a kind: those of its generation and of newer ones.
+fn readers(kind: Kind) -> &'static [&'static str] {
+    match kind.version {
+        0 => &["v0", "v3", "v4"],
+        3 => &["v3", "v4"],
+        _ => &["v4"],
+    }
+}
 
 #[test]
 fn dsh_goes_on_with_a_side_chat_and_with_its_parent() {
@@ -21,12 +34,7 @@ fn dsh_goes_on_with_a_side_chat_and_with_its_parent() {
         chats.cite(child, &["r1"]).success();
         let fold = format!("[SideChat fold id={fold} rev=1 source={child}]");
         let cite = format!(" source={child} message=r1]");
-        let versions: &[&str] = match kind.version {
-            0 => &["v0", "v3", "v4"],
-            3 => &["v3", "v4"],
-            _ => &["v4"],
-        };
-        for version in versions {
+        for version in readers(kind) {
             let keep = chats.sandbox.path(&format!("parent-by-{version}"));
             let texts = ["How do others do it?", "With a key for each request.", &fold, FOLD, &cite, "Please go on."];
             resume(&oracle, version, &chats.sandbox.sessions(), A, &texts, &keep);
@@ -43,7 +51,7 @@ fn dsh_goes_on_with_a_side_chat_and_with_its_parent() {
 #[test]
 fn dsh_goes_on_with_a_side_chat_that_was_asked() {
     let Some(oracle) = oracle() else { return };
-    for kind in [KINDS_TO_TRY[0], super::PLAIN] {
+    for kind in [KINDS_TO_TRY[0], PLAIN] {
         let chats = Chats::new(kind);
         let child = chats.create(&["--seed", "tail:2"]);
         let ask = |text: &str, command: &str| {
@@ -72,19 +80,19 @@ fn dsh_goes_on_with_a_side_chat_that_was_asked() {
             // dsh counts what was used as we do.
             let cached = keep.join(format!("storages/session_projcache/sessions/{child}.json"));
             if version != "v0" {
-                let cached: Value = serde_json::from_slice(&std::fs::read(cached).unwrap()).unwrap();
+                let cached: Value = serde_json::from_slice(&fs::read(cached).unwrap()).unwrap();
                 let theirs = &cached["record"]["rows"]["tokenUsage"]["val"]["totals"];
                 assert_eq!(theirs["cacheReadTokens"], 128, "{theirs}");
                 let mut command = chats.sandbox.command();
                 command.arg("--home").arg(&keep).args(["--no-cache", "sessions", "projections", &child]);
-                let ours = crate::support::outcome(command, b"").success().json();
+                let ours = outcome(command, b"").success().json();
                 assert_eq!(ours["values"]["tokenUsage"], *theirs);
             }
             // What a dsh has gone on with is continued there.
             let mut command = chats.sandbox.command();
             command.args(["--home"]).arg(&keep).args(["sidechat", "ask", &child, "x", "--model-command", "echo no"]);
-            crate::support::copy_tree(&chats.sandbox.home().join("dshkit"), &keep.join("dshkit"));
-            crate::support::outcome(command, b"").fails(7, "continue-in-dsh");
+            copy_tree(&chats.sandbox.home().join("dshkit"), &keep.join("dshkit"));
+            outcome(command, b"").fails(7, "continue-in-dsh");
         }
     }
 }
@@ -116,6 +124,176 @@ fn dsh_goes_on_with_what_killed_writers_left() {
             let version = format!("v{}", kind.version);
             let keep = sandbox.path("keep");
             resume(&oracle, &version, &sandbox.sessions(), A, &[&marker, "Please go on."], &keep);
+        }
+    }
+}
+
+/// A side chat in which two answers were given.
+fn talked(chats: &Chats) -> String {
+    let child = chats.create(&[]);
+    chats.go_on(&child, |talk| {
+        talk.exchange(("q1", "Is it safe?"), ("r1", "Yes, it is."));
+        talk.exchange(("q2", "For how long?"), ("r2", "For a year."));
+    });
+    child
+}
+
+/// A committed fold, and one that builds on it, leads to two messages, and is committed too: their ids and
+/// texts.
+fn two_folds(chats: &Chats, child: &str) -> [(String, String); 2] {
+    let first = chats.fold(child, FOLD);
+    chats.commit(&first, &[]).success();
+    let pointer = |id: &str, label: &str| format!("[{label}](sidechat://{child}/message/{id})");
+    let evidence = format!("- 依据：{}、{}。", pointer("r1", "safe"), pointer("r2", "how long"));
+    let text = FOLD.replace("- 依据：a.rs", &evidence);
+    assert_ne!(text, FOLD);
+    let file = chats.file("second.md", &text);
+    let words = ["fold", child, "--text", &file, "--mode", "incremental", "--base", "1"];
+    let prepared = chats.run(&words).success().json();
+    assert_eq!(prepared["fold"]["pointers"].as_array().unwrap().len(), 2, "{prepared}");
+    let second = prepared["fold"]["foldId"].as_str().unwrap().to_owned();
+    chats.commit(&second, &[]).success();
+    [(first, FOLD.to_owned()), (second, text)]
+}
+
+#[test]
+fn dsh_goes_on_with_a_parent_in_which_a_fold_was_taken_back() {
+    let Some(oracle) = oracle() else { return };
+    for kind in KINDS_TO_TRY {
+        let chats = Chats::new(kind);
+        let child = talked(&chats);
+        let [first, second] = two_folds(&chats, &child);
+        let fold = |revision: u64, id: &str| format!("[SideChat fold id={id} rev={revision} source={child}]");
+        let folds = [fold(1, &first.0), fold(2, &second.0)];
+        let built_on = "> mode=incremental · base=rev-1 · supersedes=rev-1";
+        let notice = format!("[SideChat fold-withdrawal id={} rev=2 source={child}]", second.0);
+        let before =
+            ["How do others do it?", "With a key for each request.", &folds[0], &folds[1], built_on, &second.1];
+        let all = |more: &[&'static str]| -> Vec<String> {
+            let words = before.iter().copied().chain(more.iter().copied());
+            let mut words: Vec<String> = words.map(str::to_owned).collect();
+            words.extend([notice.clone(), "撤回原因：It was wrong.".to_owned(), "Please go on.".to_owned()]);
+            words
+        };
+        // A dsh went on with the folds, in a log of its own generation, before the second was taken back.
+        if kind.version == 0 {
+            for (version, generation) in [("v3", 3), ("v4", 4)] {
+                let home = chats.sandbox.path(&format!("migrated-by-{version}"));
+                let texts: Vec<&str> = before.iter().copied().chain(["And then?"]).collect();
+                resume(&oracle, version, &chats.sandbox.sessions(), A, &texts, &home);
+                copy_tree(&chats.sandbox.home().join("dshkit"), &home.join("dshkit"));
+                copy_tree(chats.log_of(&child).parent().unwrap(), &sibling(&home, &child));
+                let withdrawn = withdraw(&chats, &home, &second.0);
+                assert_eq!(withdrawn["withdrawal"]["state"], "committed", "{withdrawn}");
+                let migrated = Kind { version: generation, ..kind };
+                let texts = all(&["And then?"]);
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                for reader in readers(migrated) {
+                    let keep = chats.sandbox.path(&format!("migrated-by-{version}-by-{reader}"));
+                    resume(&oracle, reader, &home.join("sessions"), A, &texts, &keep);
+                }
+            }
+        }
+        let withdrawn = withdraw(&chats, &chats.sandbox.home(), &second.0);
+        assert_eq!(withdrawn["withdrawal"]["state"], "committed", "{withdrawn}");
+        let texts = all(&[]);
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for version in readers(kind) {
+            let keep = chats.sandbox.path(&format!("parent-by-{version}"));
+            resume(&oracle, version, &chats.sandbox.sessions(), A, &texts, &keep);
+        }
+    }
+}
+
+/// Where a session in the parent's directory lies in a home.
+fn sibling(home: &Path, id: &str) -> std::path::PathBuf {
+    home.join("sessions/--srv-demo-shop--").join(id)
+}
+
+/// Takes a fold back in a home.
+#[track_caller]
+fn withdraw(chats: &Chats, home: &Path, fold: &str) -> Value {
+    for log in contents(&sibling(home, A)).into_keys().filter(|path| path.is_file()) {
+        stand_still(&log);
+    }
+    let mut command = chats.sandbox.command();
+    command.arg("--home").arg(home).args(["sidechat", "withdraw", fold, "--reason", "It was wrong.", "--offline"]);
+    outcome(command, b"").success().json()
+}
+
+#[test]
+fn dsh_goes_on_with_a_session_in_which_the_side_chat_of_another_was_quoted() {
+    let Some(oracle) = oracle() else { return };
+    for kind in KINDS_TO_TRY {
+        let chats = Chats::new(kind);
+        let child = talked(&chats);
+        let mut talk = Talk::new(kind);
+        talk.exchange(("u1", "What of ours?"), ("a1", "I cannot say."));
+        write_session(&chats.sandbox, kind, "other", Some(CWD), &talk);
+        let unchanged = || [A, &child].map(|id| contents(&sibling(&chats.sandbox.home(), id)));
+        let before = unchanged();
+        let mut words = vec!["cite", &child, "r1", "--into", "other", "--cross-parent"];
+        words.extend(chats.word());
+        let cited = chats.run(&words).success().json();
+        assert_eq!(cited["cite"]["state"], "committed", "{cited}");
+        assert_eq!(unchanged(), before, "neither the side chat nor its parent");
+        let marker =
+            format!("[SideChat cite id={} source={child} message=r1]", cited["cite"]["citeId"].as_str().unwrap());
+        let origin = format!("> 来源：属于另一会话 {A}，工作区 {CWD}");
+        for version in readers(kind) {
+            let keep = chats.sandbox.path(&format!("other-by-{version}"));
+            let texts = ["What of ours?", "I cannot say.", &marker, &origin, "Yes, it is.", "Please go on."];
+            resume(&oracle, version, &chats.sandbox.sessions(), "other", &texts, &keep);
+        }
+    }
+}
+
+#[test]
+fn dsh_goes_on_with_a_side_chat_of_every_seed() {
+    let Some(oracle) = oracle() else { return };
+    let chats = Chats::new(KINDS_TO_TRY[2]);
+    // What of the parent is there then, each once.
+    let seeds: [(&str, &[&str]); 8] = [
+        ("none", &[]),
+        ("tail:1", &["### assistant (a2)", "With a key for each request."]),
+        (
+            "tail:4",
+            &[
+                "Why is it written twice?",
+                "Because it is retried.",
+                "How do others do it?",
+                "With a key for each request.",
+            ],
+        ),
+        ("pick:u2,a1", &["### assistant (a1)", "Because it is retried.", "### user (u2)", "How do others do it?"]),
+        ("turn:1", &["### user (u1)", "Why is it written twice?", "### assistant (a1)", "Because it is retried."]),
+        ("selection:a2:7-10", &["### assistant (a2, 7-10)", "key"]),
+        ("summary:a1,a2", &["(a1, a2)", "What a model wrote."]),
+        ("task", &["What a model wrote."]),
+    ];
+    for (seed, given) in seeds {
+        let asking = ["--model-command", "cat > /dev/null; echo 'What a model wrote.'"];
+        let words = ["create", "--parent", A, "--question", "Why not at once?", "--seed", seed];
+        let needs_model = seed == "task" || seed.starts_with("summary");
+        let words = [&words[..], if needs_model { &asking } else { &[] }].concat();
+        let made = chats.run(&words).success().json();
+        let (child, first) = (made["chat"]["childSessionId"].as_str().unwrap(), made["message"].as_str().unwrap());
+        for version in ["v0", "v3", "v4"] {
+            let place = format!("{seed} by {version}");
+            let keep = chats.sandbox.path(&format!("{child}-by-{version}"));
+            let sent = request(&oracle, version, &chats.sandbox.sessions(), child, "Please go on.", &keep);
+            let said: Vec<&str> =
+                sent.iter().filter(|sent| sent.role != "system").map(|sent| sent.text.as_str()).collect();
+            assert!(said[0].starts_with(first), "{place}: nothing is said before it: {said:#?}");
+            assert!(!said[1..].iter().any(|text| text.contains(first)), "{place}");
+            assert_eq!(said[0].matches(first).count(), 1, "{place}");
+            assert_eq!(first.matches("Why not at once?").count(), 1, "{place}");
+            for text in given {
+                assert_eq!(first.matches(text).count(), 1, "{place}: {text:?} in {first:?}");
+            }
+            if given.is_empty() {
+                assert!(!first.contains("a2") && !first.contains("### "), "{place}: {first:?}");
+            }
         }
     }
 }
