@@ -18,7 +18,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// What of a view of ours, which are by the newest dsh's rules, an older dsh's can be compared with.
-fn by_the_rules_of(dsh: &str, key: &str, mut view: Value) -> Option<Value> {
+pub(crate) fn by_the_rules_of(dsh: &str, key: &str, mut view: Value) -> Option<Value> {
     match key {
         // 0.1.5 remembers the weight of every node on the surface.
         "contextBreakdown" if dsh.starts_with("0.1.5") => return None,

@@ -8,7 +8,7 @@ use dshkit::stores::Encoding;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 const BOTH: [Kind; 2] = [PLAIN, Kind { version: 0, encoding: Encoding::Zstd }];
 
@@ -182,27 +182,38 @@ fn a_call_that_fails_leaves_a_turn_that_ended_in_error() {
     ask(&[]).fails(2, "bad-request");
 }
 
+/// Asks, and does not wait for the answer.
+pub(super) fn begin(chats: &Chats, child: &str, text: &str, more: &[&str]) -> Child {
+    let mut command = chats.sandbox.command();
+    command.args(["--format", "text", "sidechat", "ask", child, text]).args(more);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Interrupts who asks, as a person does at a terminal, and gives what is said then.
+#[track_caller]
+pub(super) fn interrupt(mut asking: Child) -> String {
+    assert!(Command::new("kill").args(["-INT", &asking.id().to_string()]).status().unwrap().success());
+    let status = asking.wait().unwrap();
+    let mut said = String::new();
+    asking.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(status.code(), Some(8), "{said}");
+    said
+}
+
 #[test]
 fn an_answer_that_is_interrupted_is_kept_and_nobody_else_writes_meanwhile() {
     for kind in BOTH {
         let chats = Chats::new(kind);
         let child = chats.create(&[]);
-        let mut command = chats.sandbox.command();
-        let slow = "printf 'Half an'; read never < /dev/tty || sleep 1000";
-        command.args(["--format", "text", "sidechat", "ask", &child, "Why?", "--model-command", slow]);
-        let mut asking = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let slow = ["--model-command", "printf 'Half an'; read never < /dev/tty || sleep 1000"];
+        let mut asking = begin(&chats, &child, "Why?", &slow);
         let mut shown = [0; 7];
-        let mut stdout = asking.stdout.take().unwrap();
-        stdout.read_exact(&mut shown).unwrap();
+        asking.stdout.as_mut().unwrap().read_exact(&mut shown).unwrap();
         assert_eq!(&shown, b"Half an", "while the model still speaks");
         let before = fs::read(chats.log_of(&child)).unwrap();
         chats.run(&["ask", &child, "Me too?", "--model-command", "echo no"]).fails(7, "session-held");
         assert_eq!(fs::read(chats.log_of(&child)).unwrap(), before, "half a turn is never in the log");
-        assert!(Command::new("kill").args(["-INT", &asking.id().to_string()]).status().unwrap().success());
-        let status = asking.wait().unwrap();
-        let mut said = String::new();
-        asking.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!(status.code(), Some(8), "{said}");
+        let said = interrupt(asking);
         assert!(said.contains("interrupted") && said.contains("kept"), "{said}");
         let turn = events(&chats, &child, MADE);
         let message = turn.iter().find(|event| event["type"] == "assistant/message").unwrap();

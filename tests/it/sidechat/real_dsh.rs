@@ -1,13 +1,21 @@
 //! Side chats and their parents, judged by the real dsh. `DSHKIT_ORACLE` names the oracle directory; without
 //! it these tests are skipped.
 
+use super::ask::{answer, begin, interrupt};
+use super::loop_by_model::Model;
 use super::{A, CWD, Chats, FOLD, KINDS_TO_TRY, PLAIN, Talk, stand_still, write_session};
 use crate::logs::{Kind, contents};
+use crate::projections::by_the_rules_of;
 use crate::resume::{oracle, request, resume};
-use crate::support::{copy_tree, outcome};
-use serde_json::Value;
+use crate::support::{Differences, copy_tree, outcome};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::channel;
 
 /// The dsh that can read logs of a kind: those of its generation and of newer ones.
 fn readers(kind: Kind) -> &'static [&'static str] {
@@ -61,7 +69,7 @@ fn dsh_goes_on_with_a_side_chat_that_was_asked() {
         ask("", "echo 'The key of the request.'").success();
         ask("Is it safe?", "printf 'It '; sleep 0.02; printf 'is '; sleep 0.02; printf 'safe.'").success();
         ask("Will it fail?", "echo half; exit 1").fails_with_data(8, "model-failed");
-        let model = super::loop_by_model::Model::new(vec![super::ask::answer(&["It ", "works."])]);
+        let model = Model::new(vec![answer(&["It ", "works."])]);
         chats.run(&["ask", &child, "And now?", "--endpoint", &model.url]).success();
         for version in ["v0", "v3", "v4"] {
             let keep = chats.sandbox.path(&format!("asked-by-{version}"));
@@ -206,7 +214,7 @@ fn dsh_goes_on_with_a_parent_in_which_a_fold_was_taken_back() {
 }
 
 /// Where a session in the parent's directory lies in a home.
-fn sibling(home: &Path, id: &str) -> std::path::PathBuf {
+fn sibling(home: &Path, id: &str) -> PathBuf {
     home.join("sessions/--srv-demo-shop--").join(id)
 }
 
@@ -296,4 +304,186 @@ fn dsh_goes_on_with_a_side_chat_of_every_seed() {
             }
         }
     }
+}
+
+/// The versions of dsh that are installed, as the oracle names them and as they name themselves.
+const VERSIONS: [(&str, &str); 3] = [("v0", "0.1.0"), ("v3", "0.1.5"), ("v4", "0.2.1")];
+
+/// What the units of a dsh make of a log, by its profile for a browser and by that for a shell: neither has
+/// them all. At the end of the log, and at the end of each turn.
+fn views_of_dsh(oracle: &Path, version: &str, home: &Path, id: &str, place: &Path) -> (Map<String, Value>, Vec<Value>) {
+    let root = place.join(".dsh/sessions");
+    copy_tree(&home.join("sessions"), &root);
+    // dsh wants what it writes to be nobody else's.
+    for (path, bytes) in contents(place) {
+        let mode = if bytes.is_some() { 0o600 } else { 0o700 };
+        fs::set_permissions(place.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/views_of_a_log.mjs");
+    let patch = |rows: &[&str], plugins: &[&Path]| {
+        let disabled = rows.iter().map(|row| format!("- id: {row}\n  disabled: true\n"));
+        let name = |path: &&Path| format!("    - id: {}\n      name: {path:?}\n", path.file_stem().unwrap().display());
+        format!("{}- insert:\n{}", disabled.collect::<String>(), plugins.iter().map(name).collect::<String>())
+    };
+    let watcher = oracle.join("plugins/fake-hmr.mjs");
+    let plugins: &[&Path] = if version == "v0" { &[&watcher, &plugin] } else { &[&plugin] };
+    let title: &[&str] = if version == "v3" { &["session-title-llm"] } else { &[] };
+    let profiles = [
+        (patch(title, plugins), &["web", "--no-open", "--port", "0"][..]),
+        (patch(&[&["headless-runner"], title].concat(), plugins), &["--profile", "headless", "x"]),
+    ];
+    let (mut views, mut turns) = (Map::new(), Vec::new());
+    for (patch, arguments) in profiles {
+        let (list, found) = (place.join("patch.yml"), place.join("views.json"));
+        fs::write(&list, patch).unwrap();
+        // The oracle is found by the user's home, which dsh is not to see.
+        let script = "export DSH_ORACLE_HOME=\"${DSH_ORACLE_HOME:-$HOME/.cache/dshkit-oracle}\" HOME=\"$PWD\"; exec timeout 60 \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]).arg(oracle.join("oracle")).args([version, "dsh"]);
+        let (first, rest) = if arguments[0] == "web" { arguments.split_at(1) } else { arguments.split_at(2) };
+        command.args(first).arg("--patch").arg(&list).args(rest).current_dir(place);
+        command.env("DSH_HOME", place.join(".dsh")).env("VIEWS_OF", id).env("VIEWS_TO", &found);
+        command.env("DEEPSEEK_API_KEY", "none").env("DEEPSEEK_BASE_URL", "http://127.0.0.1:1/v1");
+        command.env("DSH_TELEMETRY_DISABLED", "1").env("TZ", "UTC");
+        let output = command.output().unwrap();
+        // Some dsh ends in disorder when a plugin ends it early.
+        assert!(found.is_file(), "{version} {first:?}: {output:?}");
+        let snapshot: Value = serde_json::from_slice(&fs::read(&found).unwrap()).unwrap();
+        assert!(snapshot["error"].is_null(), "{version}: {}", snapshot["error"]);
+        fs::remove_file(found).unwrap();
+        views.extend(snapshot["values"].as_object().unwrap().clone());
+        views.insert("asOfSeq".to_owned(), snapshot["asOfSeq"].clone());
+        turns = snapshot["turns"].as_array().unwrap().clone();
+    }
+    (views, turns)
+}
+
+/// Runs a command on a home, without our cache, and gives its document.
+#[track_caller]
+fn document(chats: &Chats, home: &Path, arguments: &[&str]) -> Value {
+    let mut command = chats.sandbox.command();
+    command.arg("--home").arg(home).arg("--no-cache").args(arguments);
+    outcome(command, b"").success().json()
+}
+
+/// A side chat that was asked in every way a turn can end: as it was made without usage, with usage and a
+/// thought, failed by a command and by an endpoint, broken off with half an answer and without any, and as
+/// long as it may be.
+fn asked_in_every_way(chats: &Chats) -> String {
+    let child = chats.create(&["--seed", "tail:2"]);
+    let ask = |more: &[&str]| chats.run(&[&["ask", &child], more].concat());
+    ask(&["--model-command", "printf 'The '; sleep 0.02; echo 'key.'"]).success();
+    let denied = (401, r#"{"error":{"message":"bad key"}}"#.to_owned());
+    let long = answer(&["As much"]).1.replace(r#""finish_reason":"stop""#, r#""finish_reason":"length""#);
+    let model = Model::new(vec![answer(&["It ", "is ", "safe."]), denied, answer(&["Again."]), (200, long)]);
+    ask(&["Is it safe?", "--endpoint", &model.url]).success();
+    ask(&["Will it fail?", "--model-command", "echo half; exit 1"]).fails_with_data(8, "model-failed");
+    ask(&["And now?", "--endpoint", &model.url]).fails_with_data(8, "model-failed");
+    ask(&["--endpoint", &model.url, "--model", "other"]).success();
+    let mut asking = begin(chats, &child, "How?", &["--model-command", "printf 'Half an'; sleep 1000"]);
+    asking.stdout.as_mut().unwrap().read_exact(&mut [0; 7]).unwrap();
+    interrupt(asking);
+    let ((asked, was_asked), (end, ended)) = (channel(), channel::<()>());
+    let silent = Model::with(1, move |_| {
+        asked.send(()).unwrap();
+        let _ = ended.recv();
+        (500, String::new())
+    });
+    let asking = begin(chats, &child, "Anybody there?", &["--endpoint", &silent.url]);
+    was_asked.recv().unwrap();
+    interrupt(asking);
+    drop(end);
+    ask(&["All of it?", "--endpoint", &model.url, "--max-tokens", "50"]).success();
+    child
+}
+
+/// Units of dsh that we do not have: what they say is not in the log.
+const NOT_OURS: [&str; 1] = ["imageLimits"];
+
+/// What these dsh have units for, one of them at least.
+const OURS: [&str; 19] = [
+    "agentPreset",
+    "contextBreakdown",
+    "contextPressure",
+    "goal",
+    "inbox",
+    "modelSelection",
+    "permissions",
+    "plan",
+    "sessionListMetadata",
+    "sessionStats",
+    "subagent",
+    "subagentCatalog",
+    "subagentTiming",
+    "title",
+    "todos",
+    "tokenUsage",
+    "turnOutline",
+    "userQuestions",
+    "workingDirectory",
+];
+
+#[test]
+fn views_of_a_side_chat_that_was_asked_are_those_of_dsh() {
+    let Some(oracle) = oracle() else { return };
+    let chats = Chats::new(KINDS_TO_TRY[0]);
+    let child = asked_in_every_way(&chats);
+    let mut differences = Differences::default();
+    let mut compared = BTreeSet::new();
+    let mut compare = |version: (&str, &str), home: &Path, place: &str, is_migrated: bool| {
+        let (views, turns) = views_of_dsh(&oracle, version.0, home, &child, &chats.sandbox.path(place));
+        let ours = document(&chats, home, &["sessions", "projections", &child]);
+        for (key, view) in &views {
+            let (mut view, our) = (view.clone(), if key == "asOfSeq" { &ours[key] } else { &ours["values"][key] });
+            if NOT_OURS.contains(&key.as_str()) || key == "asOfSeq" && is_migrated {
+                continue;
+            }
+            let Some(mut our) = by_the_rules_of(version.1, key, our.clone()) else { continue };
+            match key.as_str() {
+                // How this dsh was set up is not in the log.
+                "permissions" => view = json!({ "currentValue": view["currentValue"] }),
+                // Migrated in memory, the events have other seqs.
+                "turnOutline" if is_migrated => {
+                    for turn in [&mut view, &mut our].into_iter().flat_map(|turns| turns.as_array_mut().unwrap()) {
+                        turn["seq"] = Value::Null;
+                    }
+                }
+                _ => {}
+            }
+            compared.insert(key.clone());
+            differences.compare(format!("{place} {key}"), our, view);
+        }
+        // What each turn used is what it adds to the totals.
+        let usage = document(&chats, home, &["sessions", "usage", &child, "--by", "turn"]);
+        let rows = usage["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), turns.len(), "{usage}");
+        let mut before = json!({"uncachedInputTokens": 0, "outputTokens": 0, "cacheReadTokens": 0});
+        for (row, turn) in rows.iter().zip(&turns) {
+            let totals = &turn["values"]["tokenUsage"];
+            for (our, their) in [
+                ("inputTokens", "uncachedInputTokens"),
+                ("outputTokens", "outputTokens"),
+                ("cacheReadTokens", "cacheReadTokens"),
+            ] {
+                let added = totals[their].as_u64().unwrap() - before[their].as_u64().unwrap();
+                let place = format!("{place} {our} of turn {}", row["turn"]);
+                differences.compare(place, row[our].as_u64().unwrap_or(0), added);
+            }
+            before = totals.clone();
+        }
+        assert!(before["outputTokens"].as_u64() >= Some(150), "three turns told what they used: {before}");
+    };
+    for version in VERSIONS {
+        let home = chats.sandbox.home();
+        compare(version, &home, &format!("views-by-{}", version.0), version.0 != "v0");
+        // And after a dsh has gone on with it.
+        let keep = chats.sandbox.path(&format!("gone-on-by-{}", version.0));
+        let texts = ["Which key?", "The key.", "Is it safe?", "It is safe.", "Will it fail?", "And now?", "Again."];
+        let more = ["How?", "Half an", "Anybody there?", "All of it?", "As much", "Please go on."];
+        resume(&oracle, version.0, &chats.sandbox.sessions(), &child, &[&texts[..], &more].concat(), &keep);
+        compare(version, &keep, &format!("views-after-{}", version.0), false);
+    }
+    compared.remove("asOfSeq");
+    assert!(compared.iter().eq(OURS.iter()), "{compared:?}");
+    differences.none_of_at_least(150);
 }
