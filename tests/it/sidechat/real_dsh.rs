@@ -400,6 +400,47 @@ fn asked_in_every_way(chats: &Chats) -> String {
 /// Units of dsh that we do not have: what they say is not in the log.
 const NOT_OURS: [&str; 1] = ["imageLimits"];
 
+#[test]
+fn dsh_goes_on_with_odd_questions_and_answers() {
+    let Some(oracle) = oracle() else { return };
+    let chats = Chats::new(KINDS_TO_TRY[0]);
+    let child = chats.create(&[]);
+    let asked = |text: &str, more: &[&str]| {
+        let words = [&["sidechat", "ask", &child, "-"], more].concat();
+        chats.sandbox.run_with_input(&words, text.as_bytes())
+    };
+    let numbers: Vec<(String, String)> =
+        (1..=20).map(|number| (format!("Number {number:02}?"), format!("It is number {number:02}."))).collect();
+    for (question, answer) in &numbers {
+        asked(question, &["--model-command", &format!("echo '{answer}'")]).success();
+    }
+    // As long as it may be: 20,000 UTF-16 units.
+    let longest = format!("{}yz", "字😀x\r\n".repeat(3_333));
+    assert_eq!(longest.encode_utf16().count(), 20_000);
+    let long = "cat > /dev/null; head -c 1000000 /dev/zero | tr '\\0' w";
+    asked(&longest, &["--model-command", long]).success();
+    let odd = "a\u{0}b\u{1b}[31mc\u{2028}d\u{feff}e\u{202e}f";
+    asked(&format!("\n\n  \n  {odd}\n\n"), &["--model-command", "printf '\\r\\n\\n  so \\033[1mit\\007 is\\n'"])
+        .success();
+    // A thought alone is an answer, as for dsh; nothing at all is a failure.
+    let thought = answer(&[]);
+    let nothing = thought.1.replace("Let me see.", "");
+    let model = Model::new(vec![thought, (200, nothing)]);
+    asked("Only a thought?", &["--endpoint", &model.url]).success();
+    let failed = asked("And nothing?", &["--endpoint", &model.url]);
+    assert_eq!(failed.json()["turn"]["error"]["code"], "EMPTY_RESPONSE");
+    failed.fails_with_data(8, "model-failed");
+    let long = "w".repeat(1_000_000);
+    let mut texts = vec!["Which key?"];
+    texts.extend(numbers.iter().flat_map(|(question, answer)| [question.as_str(), answer]));
+    texts.extend([longest.as_str(), &long, odd, "so \u{1b}[1mit\u{7} is", "Only a thought?", "And nothing?"]);
+    texts.push("Please go on.");
+    for (version, _) in VERSIONS {
+        let keep = chats.sandbox.path(&format!("odd-by-{version}"));
+        resume(&oracle, version, &chats.sandbox.sessions(), &child, &texts, &keep);
+    }
+}
+
 /// What these dsh have units for, one of them at least.
 const OURS: [&str; 19] = [
     "agentPreset",
