@@ -3,6 +3,7 @@
 use super::create;
 use super::fold::State;
 use super::known::Known;
+pub use super::ledger::Restored;
 use super::ledger::{self, Ledger};
 use super::plugin_domain::{self, DomainProblem, PluginDomain};
 use super::relation::{Presence, Sessions};
@@ -50,19 +51,6 @@ pub struct Finding {
     pub message: String,
     /// What can be done.
     pub advice: Option<&'static str>,
-}
-
-/// How many records were had from the logs, or would be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Restored {
-    /// Side chats.
-    pub chats: usize,
-    /// Folds.
-    pub folds: usize,
-    /// Cites.
-    pub cites: usize,
-    /// Withdrawals.
-    pub withdrawals: usize,
 }
 
 /// What was found.
@@ -268,32 +256,14 @@ fn of_deliveries(
 pub fn rebuild(home: &Path, corpus: &Corpus, steps: &mut dyn Steps) -> Result<Restored, Failure> {
     let known = Known::in_home(home)?;
     let chats = known.ledger.as_ref().map_or(Ok(Vec::new()), Ledger::chats)?;
-    let traces = traces::find(&Sessions { corpus, catalog: &corpus.catalog()? }, &chats);
+    let mut traces = traces::find(&Sessions { corpus, catalog: &corpus.catalog()? }, &chats);
     if known.ledger.is_none() && traces.chats.is_empty() {
         return Ok(Restored::default());
     }
     let plugin = known.plugin;
     let is_theirs = |child: &JsString| plugin.chats.iter().any(|known| known.chat.child.id == *child);
+    traces.chats.retain(|chat| !is_theirs(&chat.child.id));
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     create::recover(&mut ledger, corpus, steps)?;
-    let chats: Vec<_> = traces.chats.into_iter().filter(|chat| !is_theirs(&chat.child.id)).collect();
-    let chats = ledger.restore_chats(&chats, steps)?;
-    let ours = |child: &JsString| ledger.chat(child).map(|chat| chat.is_some());
-    let folds = kept(traces.folds, |fold| ours(&fold.child))?;
-    let cites = kept(traces.cites, |cite| ours(&cite.child))?;
-    let folds = ledger.restore_folds(&folds, steps)?;
-    let cites = ledger.restore_cites(&cites, steps)?;
-    let withdrawals = kept(traces.withdrawals, |withdrawal| ledger.fold(&withdrawal.fold).map(|fold| fold.is_some()))?;
-    let withdrawals = ledger.restore_withdrawals(&withdrawals, steps)?;
-    Ok(Restored { chats, folds, cites, withdrawals })
-}
-
-fn kept<T>(items: Vec<T>, is_wanted: impl Fn(&T) -> Result<bool, Failure>) -> Result<Vec<T>, Failure> {
-    let mut kept = Vec::new();
-    for item in items {
-        if is_wanted(&item)? {
-            kept.push(item);
-        }
-    }
-    Ok(kept)
+    ledger.restore(&traces, steps)
 }

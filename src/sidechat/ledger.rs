@@ -11,10 +11,12 @@ mod column;
 mod folds;
 mod provenance;
 mod relinks;
+mod restore;
 mod schema;
 mod withdrawals;
 
 pub use folds::{Decision, NewFold};
+pub use restore::Restored;
 
 use crate::error::{Code, Failure};
 use crate::stores::sqlite::sibling;

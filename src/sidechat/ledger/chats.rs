@@ -48,29 +48,6 @@ impl Ledger {
         self.transaction(steps, "ledger-begin-chat", |transaction| insert(transaction, chat, false))
     }
 
-    /// Puts down side chats that were found in logs. Gives how many are new; those that are known stay as they
-    /// are.
-    ///
-    /// # Errors
-    /// As [`Ledger::begin_chat`].
-    pub fn restore_chats(&mut self, chats: &[Chat], steps: &mut dyn Steps) -> Result<usize, Failure> {
-        self.transaction(steps, "ledger-restore-chats", |transaction| {
-            let mut restored = 0;
-            for chat in chats {
-                let known: i64 = transaction.query_row(
-                    "SELECT count(*) FROM chats WHERE child = ?",
-                    [Js(chat.child.id.clone())],
-                    |row| row.get(0),
-                )?;
-                if known == 0 {
-                    insert(transaction, chat, true)?;
-                    restored += 1;
-                }
-            }
-            Ok(restored)
-        })
-    }
-
     /// Hides a side chat from ordinary lists of sessions, or shows it there again.
     ///
     /// # Errors
@@ -147,6 +124,25 @@ impl Ledger {
             Ok(())
         })
     }
+}
+
+/// Puts down side chats that were found in logs, unless they are known. Gives how many are new.
+pub(super) fn restore(transaction: &Transaction<'_>, chats: &[Chat]) -> rusqlite::Result<usize> {
+    let mut restored = 0;
+    for chat in chats {
+        let sql = "SELECT EXISTS (SELECT 1 FROM chats WHERE child = ?)";
+        if !transaction.query_row(sql, [Js(chat.child.id.clone())], |row| row.get::<_, bool>(0))? {
+            insert(transaction, chat, true)?;
+            restored += 1;
+        }
+    }
+    Ok(restored)
+}
+
+/// Whether there is a side chat that is this session.
+pub(super) fn is_there(transaction: &Transaction<'_>, child: &JsString) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM chats WHERE is_published AND child = ?)";
+    transaction.query_row(sql, [Js(child.clone())], |row| row.get(0))
 }
 
 fn insert(transaction: &Transaction<'_>, chat: &Chat, is_restored: bool) -> rusqlite::Result<()> {

@@ -1,7 +1,7 @@
 //! The table `cites`.
 
 use super::Ledger;
-use super::chats::touch;
+use super::chats::{is_there, touch};
 use super::column::Js;
 use crate::error::Failure;
 use crate::model::js_string::JsString;
@@ -59,17 +59,6 @@ impl Ledger {
         })
     }
 
-    /// Puts down cites that were found in logs. Gives how many are new; those that are known stay as they are.
-    ///
-    /// # Errors
-    /// As [`Ledger::decide_cite`].
-    pub fn restore_cites(&mut self, cites: &[Cite], steps: &mut dyn Steps) -> Result<usize, Failure> {
-        self.transaction(steps, "ledger-restore-cites", |transaction| {
-            let added: rusqlite::Result<Vec<usize>> = cites.iter().map(|cite| insert(transaction, cite)).collect();
-            Ok(added?.into_iter().sum())
-        })
-    }
-
     /// Puts down why a cite has to wait, or has failed.
     ///
     /// # Errors
@@ -105,6 +94,18 @@ impl Ledger {
             touch(transaction, &cite.child, now)
         })
     }
+}
+
+/// Puts down cites that were found in logs, unless they are known or their side chats are not. Gives how many are
+/// new.
+pub(super) fn restore(transaction: &Transaction<'_>, cites: &[Cite]) -> rusqlite::Result<usize> {
+    let mut restored = 0;
+    for cite in cites {
+        if is_there(transaction, &cite.child)? {
+            restored += insert(transaction, cite)?;
+        }
+    }
+    Ok(restored)
 }
 
 /// Puts down a cite, unless its id is known.

@@ -1,7 +1,7 @@
 //! The table `folds`.
 
 use super::Ledger;
-use super::chats::touch;
+use super::chats::{is_there, touch};
 use super::column::Js;
 use super::provenance::Json;
 use crate::error::Failure;
@@ -228,28 +228,25 @@ impl Ledger {
     ) -> Result<(), Failure> {
         self.transaction(steps, "ledger-commit-fold", |transaction| commit(transaction, fold, parent, place, now))
     }
+}
 
-    /// Puts down folds that were found in logs and are not known; those that are stay as they are. Gives how
-    /// many are new.
-    ///
-    /// # Errors
-    /// As [`Ledger::reserve_fold`].
-    pub fn restore_folds(&mut self, folds: &[Fold], steps: &mut dyn Steps) -> Result<usize, Failure> {
-        self.transaction(steps, "ledger-restore-folds", |transaction| {
-            let mut restored = 0;
-            for fold in folds {
-                restored += restore(transaction, fold)?;
-                let sql = "UPDATE chats SET last_revision = max(last_revision, ?) WHERE child = ?";
-                transaction.execute(sql, (fold.revision as i64, Js(fold.child.clone())))?;
-                settle(transaction, &fold.child)?;
-            }
-            Ok(restored)
-        })
+/// Puts down committed folds that were found in logs, unless they are known or their side chats are not. Gives how
+/// many are new.
+pub(super) fn restore(transaction: &Transaction<'_>, folds: &[Fold]) -> rusqlite::Result<usize> {
+    let mut restored = 0;
+    for fold in folds {
+        if is_there(transaction, &fold.child)? {
+            restored += restore_one(transaction, fold)?;
+            let sql = "UPDATE chats SET last_revision = max(last_revision, ?) WHERE child = ?";
+            transaction.execute(sql, (fold.revision as i64, Js(fold.child.clone())))?;
+            settle(transaction, &fold.child)?;
+        }
     }
+    Ok(restored)
 }
 
 /// Puts down a committed fold, unless its id or its revision is known.
-fn restore(transaction: &Transaction<'_>, fold: &Fold) -> rusqlite::Result<usize> {
+fn restore_one(transaction: &Transaction<'_>, fold: &Fold) -> rusqlite::Result<usize> {
     transaction.execute(
         "INSERT INTO folds (id, child, revision, state, standing, mode, base, committed_text, pointers, \
          basis, calls, supersedes, parent, parent_event_seq, parent_format, created_at, updated_at, committed_at) \

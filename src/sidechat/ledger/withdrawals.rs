@@ -60,19 +60,6 @@ impl Ledger {
         })
     }
 
-    /// Puts down withdrawals that were found in logs. Gives how many are new; those that are known stay as they
-    /// are.
-    ///
-    /// # Errors
-    /// As [`Ledger::decide_withdrawal`].
-    pub fn restore_withdrawals(&mut self, found: &[Withdrawal], steps: &mut dyn Steps) -> Result<usize, Failure> {
-        self.transaction(steps, "ledger-restore-withdrawals", |transaction| {
-            let added: rusqlite::Result<Vec<usize>> =
-                found.iter().map(|withdrawal| insert(transaction, withdrawal)).collect();
-            Ok(added?.into_iter().sum())
-        })
-    }
-
     /// Puts down why a notice has to wait, or has failed.
     ///
     /// # Errors
@@ -114,6 +101,19 @@ impl Ledger {
             touch(transaction, &withdrawal.child, now)
         })
     }
+}
+
+/// Puts down withdrawals that were found in logs, unless they are known or their folds are not. Gives how many are
+/// new.
+pub(super) fn restore(transaction: &Transaction<'_>, withdrawals: &[Withdrawal]) -> rusqlite::Result<usize> {
+    let mut restored = 0;
+    for withdrawal in withdrawals {
+        let sql = "SELECT EXISTS (SELECT 1 FROM folds WHERE id = ?)";
+        if transaction.query_row(sql, [withdrawal.fold.as_str()], |row| row.get(0))? {
+            restored += insert(transaction, withdrawal)?;
+        }
+    }
+    Ok(restored)
 }
 
 /// Puts down a withdrawal and what it does to the fold, unless it is known.

@@ -1,11 +1,11 @@
-//! A real kill before and after every step of create, commit and cite; then `deliver`, and everything is as
-//! if nothing had happened, or as if all had.
+//! A real kill before and after every step of what writes; then `deliver`, and everything is as if nothing had
+//! happened, or as if all had.
 
-use super::{A, Chats, FOLD, stand_still, written};
+use super::{A, CWD, Chats, FOLD, Talk, stand_still, write_session, written};
 use crate::logs::{FailAt, KINDS, Kind, NOW, Record, StopAt, read};
 use crate::support::{Outcome, Sandbox, copy_tree};
 use dshkit::corpus::{Corpus, Selector};
-use dshkit::error::Failure;
+use dshkit::error::{Code, Failure};
 use dshkit::generations::encode::turn::{Ending, Piece, PieceKind, Reply};
 use dshkit::model::js_string::JsString;
 use dshkit::sidechat::ask::Question;
@@ -13,14 +13,17 @@ use dshkit::sidechat::chat::{PermissionMode, SeedMode};
 use dshkit::sidechat::cite::{self, Subject};
 use dshkit::sidechat::commit::{self, Wanted};
 use dshkit::sidechat::create::{self, WantedModel};
+use dshkit::sidechat::deliver as pending;
 use dshkit::sidechat::delivery::Terms;
 use dshkit::sidechat::id::Id;
 use dshkit::sidechat::language::Language;
 use dshkit::sidechat::ledger::Ledger;
 use dshkit::sidechat::relation::Sessions;
+use dshkit::sidechat::{doctor, lifecycle, relink, withdraw};
 use dshkit::stores::Encoding;
 use dshkit::stores::steps::Steps;
 use serde_json::{Value, json};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,6 +33,8 @@ const WORK: &str = "DSHKIT_TEST_WORK";
 const STOP_AT: &str = "DSHKIT_TEST_STOP_AT";
 
 const CITE: &str = "3f8b1c1e-4c55-4b0f-9d6a-0e2f5a7b8c9d";
+/// Another session of the working directory: one that quotes, or that gets an orphan.
+const OTHER: &str = "other";
 const TERMS: Terms = Terms { offline: true, now: NOW };
 
 #[expect(clippy::disallowed_methods, reason = "a child of a test is told by its environment what to do")]
@@ -37,11 +42,13 @@ fn told(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Does one piece of work in a home: `create`, `ask CHILD`, `commit FOLD`, or `cite CHILD`.
+/// Does one piece of work in a home: `create`, `deliver`, `rebuild`, or something to a side chat or fold:
+/// `ask`, `commit`, `cite`, `quote` (in another session), `withdraw`, `hide`, `unhide`, `relink`.
 fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
     let corpus = Corpus::at(&home.join("sessions"));
-    match what.split_once(' ') {
-        None => {
+    let (act, id) = what.split_once(' ').unwrap_or((what, ""));
+    match act {
+        "create" => {
             let catalog = corpus.catalog()?;
             let parent = catalog.select(&Selector::Exactly(js(A)))?;
             let wanted = create::Wanted {
@@ -54,11 +61,11 @@ fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
             };
             create::draft(&corpus, parent, &wanted, NOW)?.publish(home, &corpus, steps).map(drop)
         }
-        Some(("ask", child)) => {
+        "ask" => {
             let catalog = corpus.catalog()?;
             let ledger = Ledger::open_existing(home)?.unwrap();
             let sessions = Sessions { corpus: &corpus, catalog: &catalog };
-            let question = Question::new(&ledger, &sessions, &js(child), Some("Is it safe?"), NOW)?;
+            let question = Question::new(&ledger, &sessions, &js(id), Some("Is it safe?"), NOW)?;
             let route = question.route().unwrap().clone();
             let pieces = ["It ", "is ", "safe."];
             let piece = |text: &&str| Piece { time: NOW, kind: PieceKind::Text, text: (*text).to_owned() };
@@ -73,15 +80,24 @@ fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
             // The turn is kept; who was to note it down failed.
             kept.unnoted.map_or(Ok(()), Err)
         }
-        Some(("commit", fold)) => {
-            commit::commit(home, &corpus, &Id::parse(fold)?, &Wanted::default(), &TERMS, steps).map(drop)
-        }
-        Some((_, child)) => {
+        "commit" => commit::commit(home, &corpus, &Id::parse(id)?, &Wanted::default(), &TERMS, steps).map(drop),
+        "cite" | "quote" => {
+            let catalog = corpus.catalog()?;
+            let is_cross_parent = act == "quote";
+            let into = is_cross_parent.then(|| catalog.select(&Selector::Exactly(js(OTHER)))).transpose()?;
             let subject = Subject::Message { id: js("r1"), range: None };
-            let wanted =
-                cite::Wanted { child: &js(child), subject: &subject, caller: None, into: None, is_cross_parent: false };
+            let wanted = cite::Wanted { child: &js(id), subject: &subject, caller: None, into, is_cross_parent };
             cite::cite(home, &corpus, &Id::parse(CITE)?, &wanted, &TERMS, steps).map(drop)
         }
+        "withdraw" => {
+            let wanted = withdraw::Wanted { reason: "Wrong.", caller: None };
+            withdraw::withdraw(home, &corpus, &Id::parse(id)?, &wanted, &TERMS, steps).map(drop)
+        }
+        "hide" | "unhide" => lifecycle::hide(home, &js(id), act == "hide", NOW, steps).map(drop),
+        "relink" => relink::relink(home, &corpus, &js(id), &js(OTHER), NOW, steps).map(drop),
+        "rebuild" => doctor::rebuild(home, &corpus, steps).map(drop),
+        "deliver" => pending::deliver(home, &corpus, None, &TERMS, steps).map(drop),
+        _ => panic!("{what}"),
     }
 }
 
@@ -107,10 +123,15 @@ pub(super) fn killed(home: &Path, what: &str, at: u32) -> bool {
     !status.success()
 }
 
-/// A home like another.
+/// A home like that of some chats.
 pub(super) fn copy(chats: &Chats) -> Sandbox {
+    copy_of(&chats.sandbox)
+}
+
+/// A home like another.
+fn copy_of(original: &Sandbox) -> Sandbox {
     let sandbox = Sandbox::new();
-    copy_tree(&chats.sandbox.home(), &sandbox.home());
+    copy_tree(&original.home(), &sandbox.home());
     for entry in files(&sandbox.sessions()) {
         stand_still(&entry);
     }
@@ -129,11 +150,17 @@ pub(super) fn deliver(sandbox: &Sandbox) -> Outcome {
     sandbox.run(&["sidechat", "deliver", "--offline"]).success()
 }
 
-/// The chats of the parent as they are shown, and every log in the store loads.
-fn chats_of(sandbox: &Sandbox) -> Vec<Value> {
+/// Every log in the store loads.
+#[track_caller]
+fn loads(sandbox: &Sandbox) {
     let check = sandbox.run(&["sessions", "check"]).success().json();
     assert!(check["sessions"].as_array().unwrap().iter().all(|session| session["verdict"] == "ok"), "{check}");
     assert_eq!((&check["dshLists"], &check["problems"]), (&json!(true), &json!([])), "{check}");
+}
+
+/// The chats of the parent as they are shown, and every log in the store loads.
+fn chats_of(sandbox: &Sandbox) -> Vec<Value> {
+    loads(sandbox);
     let listed = sandbox.run(&["sidechat", "list", "--parent", A]).success().json();
     let ids =
         listed["chats"].as_array().unwrap().iter().map(|chat| chat["childSessionId"].as_str().unwrap().to_owned());
@@ -276,6 +303,157 @@ fn a_killed_commit_or_cite_is_finished_with_one_message() {
             );
         }
     }
+}
+
+/// All that the ledger and the logs of sessions say of side chats.
+fn recorded(sandbox: &Sandbox) -> String {
+    let mut text = String::new();
+    let mut tell = |what: &dyn std::fmt::Debug| text.push_str(&format!("{what:#?}\n"));
+    let ledger = Ledger::open_existing(&sandbox.home()).unwrap();
+    for mut chat in ledger.as_ref().map(|ledger| ledger.chats().unwrap()).unwrap_or_default() {
+        let (ledger, child) = (ledger.as_ref().unwrap(), chat.child.id.clone());
+        // A note that saves work and that no answer depends on.
+        chat.log = None;
+        tell(&chat);
+        tell(&(ledger.folds(&child).unwrap(), ledger.cites(&child).unwrap(), ledger.relinks(&child).unwrap()));
+        for mut withdrawal in ledger.withdrawals(&child).unwrap() {
+            // The one id that is drawn when it is done.
+            withdrawal.id = Id::parse(CITE).unwrap();
+            tell(&withdrawal);
+        }
+    }
+    let corpus = Corpus::at(&sandbox.sessions());
+    for record in &corpus.catalog().unwrap().records {
+        tell(&(record.id(), written(&sandbox.sessions(), &record.id().to_string_lossy())));
+    }
+    text
+}
+
+/// Whether somebody who is killed can leave behind what is neither the state before nor that after.
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    AtOnce,
+    InSteps,
+}
+
+/// Kills a piece of work at every step. Whoever delivers then, or does it again, or both, finds or leaves what
+/// there would be without the kill.
+fn is_finished_whoever_comes(chats: &Chats, what: &str, change: Change) {
+    let after = |works: &[&str]| {
+        let sandbox = copy(chats);
+        works.iter().for_each(|work| self::work(&sandbox.home(), work, &mut Record::default()).unwrap());
+        recorded(&sandbox)
+    };
+    let (undone, begun, done) = (after(&["deliver"]), after(&[]), after(&[what, "deliver"]));
+    let done_late = after(&["deliver", what, "deliver"]);
+    let (mut kills, mut undecided, mut decided) = (0, 0, 0);
+    loop {
+        let sandbox = copy(chats);
+        if !killed(&sandbox.home(), what, kills + 1) {
+            break;
+        }
+        kills += 1;
+        let place = format!("{:?}, {what}, killed at {kills}", chats.kind);
+        loads(&sandbox);
+        if change == Change::AtOnce {
+            let now = recorded(&sandbox);
+            assert!(now == begun || now == done, "{place}: it is done by half: {now}");
+        }
+        let again = |sandbox: &Sandbox| {
+            if let Err(failure) = work(&sandbox.home(), what, &mut Record::default()) {
+                // Who has a new parent is no orphan.
+                assert!(what.starts_with("relink") && failure.code == Code::StatusInvalid, "{place}: {failure}");
+            }
+        };
+        let other = copy_of(&sandbox);
+        again(&other);
+        work(&other.home(), "deliver", &mut Record::default()).unwrap();
+        assert_eq!(recorded(&other), done, "{place}, and done again");
+        work(&sandbox.home(), "deliver", &mut Record::default()).unwrap();
+        let now = recorded(&sandbox);
+        assert!(now == undone || now == done, "{place}, and delivered: {now}");
+        if now == done {
+            decided += 1;
+        } else {
+            undecided += 1;
+        }
+        again(&sandbox);
+        let now = recorded(&sandbox);
+        assert!(now == done || now == done_late, "{place}, delivered, and done again: {now}");
+    }
+    assert!(kills >= 6 && decided > 0 && (undecided > 0 || undone == done), "{what}: {kills} {undecided} {decided}");
+}
+
+/// A side chat with two committed folds, and another session of the directory; the ids of side chat and folds.
+fn used(kind: Kind) -> (Chats, String, [String; 2]) {
+    let chats = Chats::new(kind);
+    let mut talk = Talk::new(kind);
+    talk.exchange(("u1", "One?"), ("a1", "Two."));
+    write_session(&chats.sandbox, kind, OTHER, Some(CWD), &talk);
+    let child = chats.create(&[]);
+    chats.go_on(&child, |talk| {
+        talk.exchange(("q1", "Is it safe?"), ("r1", "Yes."));
+    });
+    let folds = ["a.rs", "b.rs"].map(|name| chats.fold(&child, &FOLD.replace("a.rs", name)));
+    folds.iter().for_each(|fold| drop(chats.commit(fold, &[]).success()));
+    (chats, child, folds)
+}
+
+#[test]
+fn a_killed_withdrawal_is_finished_with_one_notice() {
+    for kind in kinds() {
+        let (chats, _, [_, second]) = used(kind);
+        is_finished_whoever_comes(&chats, &format!("withdraw {second}"), Change::InSteps);
+    }
+}
+
+#[test]
+fn a_killed_quotation_in_another_session_is_finished_with_one_message() {
+    for kind in [KINDS[0], KINDS[5]] {
+        let (chats, child, _) = used(kind);
+        is_finished_whoever_comes(&chats, &format!("quote {child}"), Change::InSteps);
+    }
+}
+
+#[test]
+fn what_is_pending_is_delivered_once_however_often_that_is_broken_off() {
+    for kind in [KINDS[1], KINDS[4]] {
+        let (chats, child, [_, second]) = used(kind);
+        let [third, fourth] = ["c.rs", "d.rs"].map(|name| chats.fold(&child, &FOLD.replace("a.rs", name)));
+        // Of a v0 log nobody has given his word, and the others are held.
+        let lock = File::create(chats.parent.with_file_name("session.lock")).unwrap();
+        lock.lock().unwrap();
+        let is_pending = |words: &[&str], what: &str| {
+            assert_eq!(chats.run(words).success().json()[what]["state"], "pending", "{kind:?} {words:?}");
+        };
+        is_pending(&["commit", &third], "fold");
+        lock.unlock().unwrap();
+        is_finished_whoever_comes(&chats, &format!("commit {fourth}"), Change::InSteps);
+        lock.lock().unwrap();
+        is_pending(&["withdraw", &second, "--reason", "Wrong."], "withdrawal");
+        is_pending(&["cite", &child, "r1"], "cite");
+        lock.unlock().unwrap();
+        is_finished_whoever_comes(&chats, "deliver", Change::InSteps);
+    }
+}
+
+#[test]
+fn what_is_killed_in_the_ledger_is_done_or_not() {
+    let (chats, child, [_, second]) = used(KINDS[5]);
+    let hide = format!("hide {child}");
+    is_finished_whoever_comes(&chats, &hide, Change::AtOnce);
+    work(&chats.sandbox.home(), &hide, &mut Record::default()).unwrap();
+    is_finished_whoever_comes(&chats, &format!("unhide {child}"), Change::AtOnce);
+    for what in [format!("withdraw {second}"), format!("cite {child}")] {
+        work(&chats.sandbox.home(), &what, &mut Record::default()).unwrap();
+    }
+    let ledger = chats.sandbox.home().join("dshkit");
+    let kept = chats.sandbox.path("kept");
+    fs::rename(&ledger, &kept).unwrap();
+    is_finished_whoever_comes(&chats, "rebuild", Change::AtOnce);
+    fs::rename(&kept, &ledger).unwrap();
+    fs::remove_dir_all(chats.parent.parent().unwrap()).unwrap();
+    is_finished_whoever_comes(&chats, &format!("relink {child}"), Change::AtOnce);
 }
 
 #[test]
