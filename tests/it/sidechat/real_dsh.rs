@@ -213,6 +213,44 @@ fn dsh_goes_on_with_a_parent_in_which_a_fold_was_taken_back() {
     }
 }
 
+#[test]
+fn dsh_goes_on_with_what_killed_withdrawals_left() {
+    let Some(oracle) = oracle() else { return };
+    for kind in KINDS_TO_TRY {
+        let chats = Chats::new(kind);
+        let child = talked(&chats);
+        let [_, (second, text)] = two_folds(&chats, &child);
+        let what = format!("withdraw {second}");
+        // The homes in which it was decided on before the kill, and so is finished.
+        let mut finished = Vec::new();
+        for at in 1.. {
+            let sandbox = super::crash::copy(&chats);
+            if !super::crash::killed(&sandbox.home(), &what, at) {
+                break;
+            }
+            super::crash::deliver(&sandbox);
+            match super::written(&sandbox.sessions(), A).len() {
+                2 => assert!(finished.is_empty(), "{kind:?}: killed at {at}"),
+                3 => finished.push(sandbox),
+                written => panic!("{kind:?}: {written} messages, killed at {at}"),
+            }
+        }
+        assert!(finished.len() > 4, "{kind:?}: {}", finished.len());
+        let notice = format!("[SideChat fold-withdrawal id={second} rev=2 source={child}]");
+        let texts = ["With a key for each request.", &text, &notice, "撤回原因：Wrong.", "Please go on."];
+        // From the moment it was decided on to the last one.
+        let last = finished.len() - 1;
+        for at in [0, last / 3, last * 2 / 3, last] {
+            let sandbox = &finished[at];
+            let versions = if at == 0 { readers(kind) } else { &readers(kind)[..1] };
+            for version in versions {
+                let keep = sandbox.path(&format!("parent-by-{version}"));
+                resume(&oracle, version, &sandbox.sessions(), A, &texts, &keep);
+            }
+        }
+    }
+}
+
 /// Where a session in the parent's directory lies in a home.
 fn sibling(home: &Path, id: &str) -> PathBuf {
     home.join("sessions/--srv-demo-shop--").join(id)
