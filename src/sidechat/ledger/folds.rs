@@ -199,14 +199,15 @@ impl Ledger {
         })
     }
 
-    /// Puts down why a fold that was decided on has to wait.
+    /// Puts down why a fold that was decided on has to wait. One that waits already keeps its place in the order.
     ///
     /// # Errors
     /// As [`Ledger::reserve_fold`].
     pub fn delay_fold(&mut self, id: &Id, reason: &str, now: i64, steps: &mut dyn Steps) -> Result<(), Failure> {
         self.transaction(steps, "ledger-delay-fold", |transaction| {
             transaction.execute(
-                "UPDATE folds SET state = 'pending', reason = ?, updated_at = ? WHERE id = ? AND state <> 'committed'",
+                "UPDATE folds SET reason = ?, state = 'pending', updated_at = iif(state = 'pending', updated_at, ?) \
+                 WHERE id = ? AND state <> 'committed'",
                 (reason, now, id.as_str()),
             )?;
             Ok(())

@@ -300,6 +300,31 @@ fn what_may_not_be_asked_is_refused_before_a_model_is() {
 }
 
 #[test]
+fn what_a_newer_dsh_has_migrated_is_not_ours_even_if_all_in_it_is() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let newer = Kind { version: 4, ..PLAIN };
+    let mut talk = Talk::new(newer);
+    for mut event in read(&chats.sandbox.sessions(), &child).0 {
+        if event["type"] == "user/message" {
+            let source = event["data"]["source"].as_object_mut().unwrap();
+            source.remove("plugin");
+            source.insert("kind".to_owned(), json!("plugin:dsh-sidechat"));
+        }
+        talk.events.push(event);
+    }
+    let mut header = newer.header(&child);
+    let listed = chats.run(&["show", &child]).success().json();
+    header["createdAt"] = listed["chat"]["createdAt"].clone();
+    header["cwd"] = listed["chat"]["cwd"].clone();
+    super::write_session_with(&chats.sandbox, newer, &header, &talk);
+    // The ledger does not know any more what the log held when we wrote it.
+    fs::remove_dir_all(chats.sandbox.home().join("dshkit")).unwrap();
+    assert_eq!(chats.run(&["doctor", "--rebuild"]).success().json()["restored"]["chats"], 1);
+    refused(&chats, &child, "Why?", 7, "continue-in-dsh");
+}
+
+#[test]
 fn what_a_dsh_has_gone_on_with_is_continued_there() {
     for kind in BOTH {
         // A dsh of v0 marks the log it opens.

@@ -69,6 +69,19 @@ fn committing_again_changes_nothing() {
 }
 
 #[test]
+fn what_waits_keeps_the_text_that_was_decided_on() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let fold = chats.fold(&child, FOLD);
+    assert_eq!(chats.run(&["commit", &fold]).success().json()["fold"]["state"], "pending");
+    let other = chats.file("other.md", &FOLD.replace("a.rs", "b.rs"));
+    let committed = chats.commit(&fold, &["--text", &other]).success().json();
+    assert_eq!((&committed["fold"]["state"], &committed["fold"]["text"]), (&json!("committed"), &json!(FOLD)));
+    let written = chats.written();
+    assert!(written.len() == 1 && written[0].1.ends_with(FOLD), "{written:?}");
+}
+
+#[test]
 fn a_trial_changes_nothing() {
     let chats = Chats::new(V4);
     let child = chats.create(&[]);

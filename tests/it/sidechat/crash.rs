@@ -438,6 +438,38 @@ fn what_is_pending_is_delivered_once_however_often_that_is_broken_off() {
 }
 
 #[test]
+fn what_waits_keeps_its_order_however_often_it_has_to_wait_again() {
+    let (chats, child, _) = used(KINDS[5]);
+    let hold = |sandbox: &Sandbox| {
+        let parent = chats.parent.strip_prefix(chats.sandbox.home()).unwrap();
+        let lock = File::create(sandbox.home().join(parent).with_file_name("session.lock")).unwrap();
+        lock.lock().unwrap();
+        lock
+    };
+    let lock = hold(&chats.sandbox);
+    for name in ["c.rs", "d.rs"] {
+        let fold = chats.fold(&child, &FOLD.replace("a.rs", name));
+        assert_eq!(chats.run(&["commit", &fold]).success().json()["fold"]["state"], "pending");
+    }
+    lock.unlock().unwrap();
+    for at in 1.. {
+        let sandbox = copy(&chats);
+        let lock = hold(&sandbox);
+        let is_killed = killed(&sandbox.home(), "deliver", at);
+        lock.unlock().unwrap();
+        work(&sandbox.home(), "deliver", &mut Record::default()).unwrap();
+        let messages = written(&sandbox.sessions(), A);
+        let revisions: Vec<&str> =
+            messages.iter().map(|(_, text)| text.split(' ').find(|word| word.starts_with("rev=")).unwrap()).collect();
+        assert_eq!(revisions, ["rev=1", "rev=2", "rev=3", "rev=4"], "killed at {at}");
+        if !is_killed {
+            assert!(at > 8, "{at}");
+            break;
+        }
+    }
+}
+
+#[test]
 fn what_is_killed_in_the_ledger_is_done_or_not() {
     let (chats, child, [_, second]) = used(KINDS[5]);
     let hide = format!("hide {child}");

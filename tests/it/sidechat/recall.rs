@@ -18,7 +18,8 @@ fn talked(kind: Kind) -> (Chats, String) {
             talk.exchange((&question, &format!("Why {number}?")), (&answer, &format!("Because {number}.\nReally.")));
         }
         talk.exchange(("q/6", "And?"), ("r/6", &"x".repeat(9_999)));
-        talk.exchange(("q7", &"y".repeat(10_001)), ("r7", "z"));
+        // 10,001 UTF-16 units, fewer characters, and more bytes.
+        talk.exchange(("q7", &format!("{}\u{1F600}", "是".repeat(9_999))), ("r7", "z"));
     });
     (chats, child)
 }
