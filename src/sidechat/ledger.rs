@@ -40,13 +40,19 @@ pub struct Ledger {
     /// Where a copy lies that had to be made to read it.
     _copy: Option<TempDir>,
     /// The lock of a writer.
-    _lock: Option<WriterLock>,
+    _lock: Option<Held>,
 }
 
 /// A lock file that is locked until this is dropped.
-struct WriterLock(File);
+struct Held(File);
 
-impl Drop for WriterLock {
+/// A sign for other processes that a model is writing a fold for this one, until it is dropped.
+#[must_use = "the sign is taken down when this is dropped"]
+pub struct AtWork {
+    _lock: Held,
+}
+
+impl Drop for Held {
     /// Closing the file would do, were it not for a child process that is just being started by another
     /// thread and still has a copy of it.
     fn drop(&mut self) {
@@ -106,7 +112,7 @@ impl Ledger {
         take(steps, "ledger-file", || open_private(&path)).map_err(|error| unwritable(&path, &error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&path, flags).map_err(|error| failed(&path, &error))?;
-        let mut ledger = Ledger { connection, path, _copy: None, _lock: Some(WriterLock(lock)) };
+        let mut ledger = Ledger { connection, path, _copy: None, _lock: Some(Held(lock)) };
         ledger.prepare(steps)?;
         Ok(ledger)
     }
@@ -140,6 +146,35 @@ impl Ledger {
                 .hint("any command that writes brings it up to date, for example `dshkit sidechat deliver`"));
         }
         Ok(Some(self))
+    }
+
+    /// Tells other processes that a model writes a fold for this one. The caller has the ledger open for writing, so
+    /// that nobody looks in between.
+    ///
+    /// # Errors
+    /// The lock file cannot be made or locked.
+    pub fn set_at_work(&self) -> Result<AtWork, Failure> {
+        let (file, path) = self.work_lock()?;
+        file.lock_shared().map_err(|error| unwritable(&path, &error))?;
+        Ok(AtWork { _lock: Held(file) })
+    }
+
+    /// Whether a model may be writing a fold for some process that lives. The caller has the ledger open for writing.
+    ///
+    /// # Errors
+    /// As [`Ledger::set_at_work`].
+    pub fn is_somebody_at_work(&self) -> Result<bool, Failure> {
+        let (file, path) = self.work_lock()?;
+        match file.try_lock().map(|()| Held(file)) {
+            Ok(_) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(unwritable(&path, &error)),
+        }
+    }
+
+    fn work_lock(&self) -> Result<(File, PathBuf), Failure> {
+        let path = self.path.with_file_name("generating.lock");
+        open_private(&path).map(|file| (file, path.clone())).map_err(|error| unwritable(&path, &error))
     }
 
     /// Goes through the whole database.

@@ -4,7 +4,7 @@ use super::chat::{Chat, ModelCall};
 use super::fold::{Basis, Fold, FoldMode, Review, State};
 use super::id::Id;
 use super::language::Language;
-use super::ledger::{Ledger, NewFold};
+use super::ledger::{AtWork, Ledger, NewFold};
 use super::pointer::{self, Pointer};
 use super::reading::Reading;
 use super::relation::{Sessions, chat_of, require_not_abandoned};
@@ -222,9 +222,10 @@ pub fn by_model(
     ask: &mut Ask<'_>,
     steps: &mut dyn Steps,
 ) -> Result<Prepared, Failure> {
-    if let Some(fold) = begin(home, foldable, id, now, steps)? {
-        return Ok(foldable.old(fold));
-    }
+    let _at_work = match begin(home, foldable, id, now, steps)? {
+        Begun::Old(fold) => return Ok(foldable.old(*fold)),
+        Begun::ToWrite(at_work) => at_work,
+    };
     let mut calls = Vec::new();
     let written = write(foldable, language, ask, &mut calls);
     let mut ledger = Ledger::open_for_writing(home, steps)?;
@@ -240,15 +241,26 @@ pub fn by_model(
     }
 }
 
-/// Gives a revision to what a model is about to write, unless the id has what it stands for.
-fn begin(home: &Path, foldable: &Foldable, id: &Id, now: i64, steps: &mut dyn Steps) -> Result<Option<Fold>, Failure> {
+/// What a model need, or need not, write.
+enum Begun {
+    /// It is there.
+    Old(Box<Fold>),
+    /// It is to be written.
+    ToWrite(AtWork),
+}
+
+/// Gives a revision to what a model is about to write, unless the id has what it stands for. What was being written
+/// for a process that is gone is begun again.
+fn begin(home: &Path, foldable: &Foldable, id: &Id, now: i64, steps: &mut dyn Steps) -> Result<Begun, Failure> {
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     let child = &foldable.chat.child.id;
     let old = existing(&ledger, id, child)?;
     old.as_ref().map_or(Ok(()), |old| foldable.require_same_mode(old))?;
     match old {
-        Some(fold) if fold.prepared_text.is_some() => return Ok(Some(fold)),
-        Some(fold) if fold.state == State::Generating => return Err(without_text(&fold)),
+        Some(fold) if fold.prepared_text.is_some() => return Ok(Begun::Old(Box::new(fold))),
+        Some(fold) if fold.state == State::Generating && ledger.is_somebody_at_work()? => {
+            return Err(without_text(&fold));
+        }
         Some(fold) => ledger.restart_fold(&fold.id, &foldable.basis(), now, steps)?,
         None => {
             let (mode, basis) = (foldable.mode, foldable.basis());
@@ -256,7 +268,7 @@ fn begin(home: &Path, foldable: &Foldable, id: &Id, now: i64, steps: &mut dyn St
             ledger.reserve_fold(&new, now, steps)?;
         }
     }
-    Ok(None)
+    ledger.set_at_work().map(Begun::ToWrite)
 }
 
 /// Asks for a text, and once for a better one.
@@ -322,7 +334,7 @@ pub fn require_editable(fold: &Fold) -> Result<(), Failure> {
 pub fn without_text(fold: &Fold) -> Failure {
     if fold.state == State::Generating {
         return Failure::new(Code::FoldGenerating, format!("a model is still writing revision {}", fold.revision))
-            .hint("if no dshkit is at work any more, `dshkit sidechat deliver` clears it");
+            .hint("if its dshkit was ended, `dshkit sidechat fold` with its id has it written again");
     }
     let reason = fold.reason.as_deref().unwrap_or("for no known reason");
     Failure::new(Code::FoldFailed, format!("revision {} could not be made: {reason}", fold.revision))

@@ -130,13 +130,14 @@ fn a_failed_attempt_uses_up_its_revision_and_can_be_made_again() {
 fn while_a_model_writes_nothing_can_be_committed_and_nobody_is_kept_waiting() {
     let chats = Chats::new(PLAIN);
     let child = chats.create(&[]);
-    // The model itself tries to commit, and to prepare, what it is asked for.
+    // The model itself tries to commit, to prepare, and to clear away, what it is asked for.
     let program = env!("CARGO_BIN_EXE_dshkit");
     let out = chats.sandbox.path("out");
     let good = chats.file("good", FOLD);
     let script = format!(
         "cat > /dev/null; '{program}' --json sidechat commit {ID} 2>> '{out}'; '{program}' --json sidechat fold {child} \
-         --generate --model-command false --fold-id {ID} 2>> '{out}'; '{program}' --json sidechat fold {child} --text \
+         --generate --model-command false --fold-id {ID} 2>> '{out}'; '{program}' --json sidechat deliver >> '{out}'; \
+         '{program}' --json sidechat fold {child} --text \
          '{good}' > /dev/null && cat '{good}'",
         out = out.display()
     );
@@ -145,6 +146,8 @@ fn while_a_model_writes_nothing_can_be_committed_and_nobody_is_kept_waiting() {
     assert_eq!(document["fold"]["revision"], 1);
     let told = fs::read_to_string(out).unwrap();
     assert_eq!(told.matches("\"code\":\"fold-generating\"").count(), 2, "{told}");
+    assert!(told.contains(r#""deliveries":[]"#), "{told}");
+    assert_eq!(document["fold"]["text"], FOLD);
     assert_eq!(chats.run(&["show", &child]).success().json()["folds"].as_array().unwrap().len(), 2);
 }
 
@@ -159,7 +162,11 @@ fn what_a_killed_writer_left_generating_is_cleared() {
     let delivered = chats.run(&["deliver"]).success().json();
     assert_eq!(delivered["deliveries"][0]["state"], "failed");
     let good = format!("cat '{}'", chats.file("good", FOLD));
-    chats.run(&["fold", &child, "--generate", "--model-command", &good, "--fold-id", ID]).success();
+    let generate =
+        |command: &str| chats.run(&["fold", &child, "--generate", "--model-command", command, "--fold-id", ID]);
+    // Or written again at once.
+    assert_eq!(generate(kill).signal, Some(9));
+    assert_eq!(generate(&good).success().json()["fold"]["revision"], 1);
 }
 
 #[test]
