@@ -59,11 +59,13 @@ pub struct CallFault {
     pub code: String,
     /// The status of the HTTP response, if that was it.
     pub status: Option<u16>,
+    /// What the model used all the same, as far as it says.
+    pub usage: Option<CallUsage>,
 }
 
 impl CallFault {
     pub(super) fn new(code: &str, message: impl Into<String>) -> CallFault {
-        CallFault { message: message.into(), code: code.to_owned(), status: None }
+        CallFault { message: message.into(), code: code.to_owned(), status: None, usage: None }
     }
 }
 

@@ -54,6 +54,8 @@ struct Fault {
     status: Option<u16>,
     /// Whether another try may do better, and after what time if the endpoint says so.
     retry: Option<Option<Duration>>,
+    /// What the model used all the same, as far as it says.
+    usage: Option<Box<CallUsage>>,
 }
 
 impl EndpointModel {
@@ -88,7 +90,12 @@ impl EndpointModel {
             let response = model.patiently(|| model.post(&agent, &body));
             let end = response.and_then(|response| listen(response, hear)).unwrap_or_else(|fault| {
                 let message = format!("the model at {} failed: {}", model.url, model.cleaned(&fault));
-                Heard::Failed(CallFault { message, code: fault.code, status: fault.status })
+                Heard::Failed(CallFault {
+                    message,
+                    code: fault.code,
+                    status: fault.status,
+                    usage: fault.usage.map(|usage| *usage),
+                })
             });
             hear(end);
         })
@@ -172,6 +179,7 @@ impl EndpointModel {
             code: code_of(status),
             status: Some(status),
             retry: may_retry.then(|| retry_after(&parts.headers)),
+            usage: None,
         })
     }
 }
@@ -266,11 +274,15 @@ impl Stream {
             Some("length") => true,
             Some(reason) => {
                 let reason = excerpt(reason);
-                return Err(fault(&reason.to_uppercase(), format!("the answer ended with {reason:?}")));
+                let fault = fault(&reason.to_uppercase(), format!("the answer ended with {reason:?}"));
+                return Err(Fault { usage: self.usage.map(Box::new), ..fault });
             }
         };
         if self.bytes == 0 {
-            return Err(fault("EMPTY_RESPONSE", "the model answered nothing"));
+            return Err(Fault {
+                usage: self.usage.map(Box::new),
+                ..fault("EMPTY_RESPONSE", "the model answered nothing")
+            });
         }
         Ok(Heard::End { usage: self.usage, is_cut_off })
     }
@@ -348,7 +360,7 @@ fn usage(usage: View<'_>) -> Option<CallUsage> {
 }
 
 fn fault(code: &str, message: impl Into<String>) -> Fault {
-    Fault { message: message.into(), code: code.to_owned(), status: None, retry: None }
+    Fault { message: message.into(), code: code.to_owned(), status: None, retry: None, usage: None }
 }
 
 fn malformed(message: &str) -> Fault {
@@ -470,13 +482,15 @@ mod tests {
     fn an_answer_that_cannot_be_heard_out_has_failed() {
         let said = r#"{"choices":[{"delta":{"content":"Half"}}]}"#;
         let cut = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
-        let cases: [(&[&str], &str); 6] = [
+        let used = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#;
+        let cases: [(&[&str], &str); 7] = [
             (&[said], "STREAM_CLOSED"),
             (&[said, "<html>"], "MALFORMED_RESPONSE"),
             (&[said, r#"{"error":{"message":"overloaded, sk-secret"}}"#], "SERVER"),
             (&[said, r#"{"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#, "[DONE]"], "CONTENT_FILTER"),
             (&["[DONE]"], "EMPTY_RESPONSE"),
             (&[cut, "[DONE]"], "EMPTY_RESPONSE"),
+            (&[used, "[DONE]"], "EMPTY_RESPONSE"),
         ];
         for (events, code) in cases {
             let (pieces, end, _) = hear(vec![stream(events)]);
@@ -484,6 +498,7 @@ mod tests {
             assert_eq!((fault.code.as_str(), fault.status), (code, None), "{}", fault.message);
             assert!(!fault.message.contains("sk-secret"), "{}", fault.message);
             assert_eq!(pieces.len(), usize::from(events[0] == said), "{code}");
+            assert_eq!(fault.usage.is_some(), events[0] == used, "{code}");
         }
         let (_, end, _) = hear(vec![stream(&[said, cut, "[DONE]"])]);
         assert_eq!(end, Heard::End { usage: None, is_cut_off: true });

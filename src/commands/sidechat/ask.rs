@@ -113,8 +113,9 @@ fn listen(speech: &mut Speech, show: &mut dyn FnMut(&str)) -> Reply {
             Heard::End { usage, is_cut_off: false } => break (usage, Ending::Completed),
             Heard::Interrupted => break (None, Ending::Interrupted),
             Heard::Failed(fault) => {
+                let usage = fault.usage;
                 let fault = CallFault { message: fault.message, code: fault.code, status: fault.status };
-                break (None, Ending::Failed(fault));
+                break (usage, Ending::Failed(fault));
             }
         }
     };

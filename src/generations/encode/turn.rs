@@ -247,9 +247,10 @@ impl Reply {
                 let block = object([("type", kind.block().into()), ("text", text.as_str().into())]);
                 writer.chunk(ended, "block-end", [("index", (index as u64).into()), ("block", block)]);
             }
-            if let Some(usage) = &self.usage {
-                writer.chunk(ended, "usage", [("usage", usage_data(usage))]);
-            }
+        }
+        // A call that failed may have used something all the same, and dsh counts it.
+        if let Some(usage) = &self.usage {
+            writer.chunk(ended, "usage", [("usage", usage_data(usage))]);
         }
         if let Some(reason) = self.ending.finish() {
             writer.chunk(ended, "finish", [("reason", reason)]);
@@ -481,14 +482,17 @@ mod tests {
         assert!(rows[2].contains(r#""sourceEventSeqs":[13,14]"#), "{}", rows[2]);
         assert!(rows[4].ends_with(r#""reason":{"kind":"aborted","reason":{"kind":"user"}}}}"#));
         assert_eq!((rows.len(), broken.last_message()), (5, Some("a")));
-        let silent = turn(&[(11, PieceKind::Text, " ")], Ending::Interrupted);
+        let mut silent = turn(&[(11, PieceKind::Text, " ")], Ending::Interrupted);
+        silent.reply.usage = None;
         assert_eq!((after_request(&silent).len(), silent.last_message()), (4, Some("q")), "white space is no answer");
     }
 
     #[test]
     fn a_call_that_failed_leaves_its_reason_and_no_message() {
         let fault = CallFault { message: "busy".to_owned(), code: "SERVER".to_owned(), status: Some(503) };
-        let failed = turn(&[(11, PieceKind::Text, "Bec")], Ending::Failed(fault));
+        let mut failed = turn(&[(11, PieceKind::Text, "Bec")], Ending::Failed(fault));
+        assert!(after_request(&failed)[2].contains(r#""chunk":{"type":"usage","usage":{"inputTokens":9,"#));
+        failed.reply.usage = None;
         let rows = after_request(&failed);
         let failure = r#"{"message":"busy","code":"SERVER","status":503}"#;
         assert!(

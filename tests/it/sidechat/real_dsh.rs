@@ -413,10 +413,13 @@ fn asked_in_every_way(chats: &Chats) -> String {
     ask(&["--model-command", "printf 'The '; sleep 0.02; echo 'key.'"]).success();
     let denied = (401, r#"{"error":{"message":"bad key"}}"#.to_owned());
     let long = answer(&["As much"]).1.replace(r#""finish_reason":"stop""#, r#""finish_reason":"length""#);
-    let model = Model::new(vec![answer(&["It ", "is ", "safe."]), denied, answer(&["Again."]), (200, long)]);
+    let nothing = (200, answer(&[]).1.replace("Let me see.", ""));
+    let model = Model::new(vec![answer(&["It ", "is ", "safe."]), denied, nothing, answer(&["Again."]), (200, long)]);
     ask(&["Is it safe?", "--endpoint", &model.url]).success();
     ask(&["Will it fail?", "--model-command", "echo half; exit 1"]).fails_with_data(8, "model-failed");
     ask(&["And now?", "--endpoint", &model.url]).fails_with_data(8, "model-failed");
+    // An answer with nothing in it is none, and has been paid for.
+    ask(&["--endpoint", &model.url]).fails_with_data(8, "model-failed");
     ask(&["--endpoint", &model.url, "--model", "other"]).success();
     let mut asking = begin(chats, &child, "How?", &["--model-command", "printf 'Half an'; sleep 1000"]);
     asking.stdout.as_mut().unwrap().read_exact(&mut [0; 7]).unwrap();
@@ -550,7 +553,7 @@ fn views_of_a_side_chat_that_was_asked_are_those_of_dsh() {
             }
             before = totals.clone();
         }
-        assert!(before["outputTokens"].as_u64() >= Some(150), "three turns told what they used: {before}");
+        assert!(before["outputTokens"].as_u64() >= Some(200), "four turns told what they used: {before}");
     };
     for version in VERSIONS {
         let home = chats.sandbox.home();
