@@ -63,6 +63,11 @@ pub trait Document: Serialize + JsonSchema {
     /// The document for people.
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()>;
 
+    /// Whether it tells what would be, and nothing was changed; people are told so.
+    fn is_dry_run(&self) -> bool {
+        false
+    }
+
     /// The document as records, one a line; by default the whole is one.
     fn records(&self, records: &mut RecordOut<'_>) -> io::Result<()>
     where
@@ -184,6 +189,9 @@ impl Output {
         match format {
             Format::Text => {
                 let mut text = self.text_out();
+                if document.is_dry_run() {
+                    text.line("Nothing was changed. This is what would be:")?;
+                }
                 document.text(&mut text)
             }
             Format::Json => {

@@ -106,7 +106,7 @@ pub fn examine(
             return Err(Failure::new(Code::FoldStale, message)
                 .hint("prepare a new revision, or say --allow-stale to take this one as it is"));
         }
-        fold.pointers = pointer::pointers(&text, &fold.child, &reading)?;
+        fold.pointers = pointer::pointers(&text, &fold.child, &reading).map_err(|failure| mendable(&fold, failure))?;
         fold.committed_text = Some(text);
         let current = folds.iter().find(|other| other.standing == Some(Standing::Current));
         fold.supersedes = current.map(|current| current.revision);
@@ -130,12 +130,14 @@ fn decidable(fold: &Fold, folds: &[Fold], wanted: &Wanted<'_>) -> Result<String,
         Some(text) => checked_text(text)?,
         None => prepared,
     };
-    require_good(text).map_err(|failure| {
-        let (child, id) = (&fold.child, &fold.id);
-        let child = child.to_string_lossy();
-        failure.hint(format!("put it right with `dshkit sidechat fold {child} --fold-id {id} --edit`"))
-    })?;
+    require_good(text).map_err(|failure| mendable(fold, failure))?;
     Ok(text.to_owned())
+}
+
+/// The failure of a text that a person can put right.
+fn mendable(fold: &Fold, failure: Failure) -> Failure {
+    let (child, id) = (fold.child.to_string_lossy(), &fold.id);
+    failure.hint(format!("put it right with `dshkit sidechat fold {child} --fold-id {id} --edit`"))
 }
 
 /// Refuses a text that is no fold.
@@ -163,8 +165,8 @@ pub fn require_good(text: &str) -> Result<(), Failure> {
 
 /// Refuses a revision when a newer one was decided on and not taken back.
 fn require_newest(fold: &Fold, folds: &[Fold]) -> Result<(), Failure> {
-    let newer = folds.iter().find(|other| other.revision > fold.revision && other.counts());
-    newer.map_or(Ok(()), |newer| {
+    let newest = folds.iter().filter(|other| other.counts()).max_by_key(|other| other.revision);
+    newest.filter(|newest| newest.revision > fold.revision).map_or(Ok(()), |newer| {
         let message =
             format!("revision {} is {}, and revision {} is older", newer.revision, newer.state.name(), fold.revision);
         Err(Failure::new(Code::FoldSuperseded, message).hint("prepare a new revision instead"))

@@ -28,7 +28,7 @@ impl Id {
         });
         uuid.map(|uuid| Id(uuid.to_string())).ok_or_else(|| {
             Failure::new(Code::BadRequest, format!("{text:?} is no UUID as RFC 9562 has them"))
-                .hint("leave it out, and one is made")
+                .hint("`dshkit sidechat show SESSION` has the ids of its folds; a new one needs no id")
         })
     }
 

@@ -157,8 +157,17 @@ fn trial(args: &FoldArgs, context: &mut Context, foldable: &Foldable, language: 
         None => return Err(no_source().into()),
     };
     let text = checked_text(&text)?;
+    if args.commit {
+        require_committable(foldable, text)?;
+    }
     context.output.document(&FoldDocument::trial(foldable, text))?;
     Ok(0)
+}
+
+/// Refuses a text that could not be committed: who wants both wants both or nothing.
+fn require_committable(foldable: &Foldable, text: &str) -> Result<(), Failure> {
+    require_good(text)?;
+    foldable.pointers(text).map(drop)
 }
 
 /// Prints what a model would be asked, as a filter does.
@@ -198,10 +207,8 @@ impl Work<'_> {
 
     fn prepare(&self, text: &str, context: &Context) -> Result<Prepared, Failure> {
         let text = checked_text(text)?;
-        // Who wants it committed wants it whole or not at all.
         if self.args.commit {
-            require_good(text)?;
-            self.foldable.pointers(text)?;
+            require_committable(self.foldable, text)?;
         }
         prepare::from_text(&self.place.home, self.foldable, self.id, text, context.env.now, &mut Unwatched)
     }

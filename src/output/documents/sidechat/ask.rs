@@ -172,6 +172,10 @@ impl ContextDocument {
 impl Document for AskDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.ask/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     /// The answer itself has been shown when it came.
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         let Some(context) = &self.context else { return Ok(()) };

@@ -49,11 +49,12 @@ impl CiteDocument {
 impl Document for CiteDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.cite/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         text.line(&self.cite.line())?;
-        match &self.message {
-            Some(message) if self.delivery.is_open() || self.dry_run.is_some() => message.print(text),
-            _ => Ok(()),
-        }
+        self.delivery.print_message(self.message.as_ref(), text)
     }
 }

@@ -51,6 +51,10 @@ impl CreateDocument {
 impl Document for CreateDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.create/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         text.line(&visible_js(&self.chat.title.0))?;
         match &self.resume {

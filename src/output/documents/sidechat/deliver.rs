@@ -120,6 +120,10 @@ impl DeliverDocument {
 impl Document for DeliverDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.deliver/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         if self.deliveries.is_empty() {
             return text.line("nothing is pending");

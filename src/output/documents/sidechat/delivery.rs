@@ -51,8 +51,16 @@ impl DeliveryDocument {
         self.state == "delivered"
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.state, "pending" | "refused")
+    /// Prints a message that is not delivered.
+    pub(super) fn print_message(&self, message: Option<&NoticeDocument>, text: &mut TextOut<'_>) -> io::Result<()> {
+        let Some(message) = message else { return Ok(()) };
+        text.line("")?;
+        text.line(match self.state {
+            "possible" => "The message:",
+            _ => "To bring it there yourself, paste this:",
+        })?;
+        text.line("")?;
+        print_lines(text, &message.text)
     }
 }
 
@@ -71,15 +79,5 @@ pub(super) struct NoticeDocument {
 impl From<&Notice> for NoticeDocument {
     fn from(notice: &Notice) -> NoticeDocument {
         NoticeDocument { marker: notice.marker.clone(), summary: notice.summary.clone(), text: notice.text.clone() }
-    }
-}
-
-impl NoticeDocument {
-    /// Prints the message to be pasted.
-    pub(super) fn print(&self, text: &mut TextOut<'_>) -> io::Result<()> {
-        text.line("")?;
-        text.line("To bring it there yourself, paste this:")?;
-        text.line("")?;
-        print_lines(text, &self.text)
     }
 }

@@ -54,6 +54,10 @@ impl FoldDocument {
 impl Document for FoldDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.fold/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         self.fold.print(text)
     }

@@ -215,7 +215,7 @@ impl FoldFacts {
             text.line(&format!("reason: {}", visible(reason)))?;
         }
         for problem in self.structure.iter().flat_map(|structure| &structure.problems) {
-            text.line(&format!("not in order: {}", problem.message))?;
+            text.line(&format!("structure: {}", problem.message))?;
         }
         for pointer in &self.pointers {
             text.line(&format!("points to {}  {}", visible(&pointer.label), visible(&pointer.uri)))?;

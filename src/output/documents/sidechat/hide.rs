@@ -34,6 +34,10 @@ impl HideDocument {
 impl Document for HideDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.hide/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         let word = if self.chat.hidden { "hidden" } else { "shown" };
         text.line(&format!("{word}  {}", visible_js(&self.chat.child_session_id.0)))

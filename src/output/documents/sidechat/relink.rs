@@ -75,6 +75,10 @@ impl RelinkDocument {
 impl Document for RelinkDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.relink/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         text.line(&format!("{}  {}", visible_js(&self.chat.child_session_id.0), self.relink.line()))
     }

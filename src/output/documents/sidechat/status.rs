@@ -36,6 +36,10 @@ impl StatusDocument {
 impl Document for StatusDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.status/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         text.line(&format!("{}  {}", self.chat.status, visible_js(&self.chat.child_session_id.0)))
     }

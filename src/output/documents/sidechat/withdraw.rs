@@ -107,13 +107,14 @@ impl WithdrawDocument {
 impl Document for WithdrawDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.withdraw/1";
 
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
+
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         text.line(&self.withdrawal.line())?;
         let current = self.current_revision.map_or_else(|| "none".to_owned(), |revision| format!("rev-{revision}"));
         text.line(&format!("current: {current}"))?;
-        match &self.message {
-            Some(message) if self.delivery.is_open() || self.dry_run.is_some() => message.print(text),
-            _ => Ok(()),
-        }
+        self.delivery.print_message(self.message.as_ref(), text)
     }
 }
