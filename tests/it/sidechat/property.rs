@@ -324,8 +324,13 @@ fn histories_that_ask_for_trouble() {
         calm(&[fold, newest, fold, newest, Act::Withdraw(0), Act::Withdraw(1)], version);
         // The older one comes too late, unless the newer is taken back.
         calm(&[fold, fold, newest, older, Act::Deliver, Act::Withdraw(0), older], version);
-        // What was decided on stays when it is decided on again.
-        calm(&[fold, newest, Act::Commit(0, true), Act::Withdraw(0), Act::Withdraw(0)], version);
+        // The newer takes the place of the older.
+        calm(&[fold, newest, fold, newest], version);
+        // What was decided on stays when it is decided on again, while it waits and later.
+        let again = Act::Commit(0, true);
+        calm(&[fold, Act::Hold, newest, again, Act::Hold, again], version);
+        // One notice, which has to wait.
+        calm(&[fold, newest, Act::Hold, Act::Withdraw(0), Act::Withdraw(0), Act::Hold], version);
     }
     // What was killed after the message was written is not written again.
     let killed = |at| [(fold, None), (newest, Some((at, true))), (Act::Withdraw(0), Some((at, true)))];
