@@ -3,6 +3,7 @@
 use super::chat::ModelCall;
 use super::estimate;
 use super::id::Id;
+use super::language::Language;
 use super::pointer::Pointer;
 use super::structure::{self, StructureProblem};
 use crate::model::js_string::JsString;
@@ -178,10 +179,15 @@ pub struct Review {
 impl Review {
     /// Looks at a text.
     pub fn of(text: &str) -> Review {
+        Review::in_language(text, Language::default())
+    }
+
+    /// Looks at a text whose parts were wanted in a language.
+    pub fn in_language(text: &str, wanted: Language) -> Review {
         Review {
             estimated_tokens: estimate::compatible_tokens(text),
             script_aware_tokens: estimate::script_aware_tokens(text),
-            problems: structure::problems(text),
+            problems: structure::problems(text, wanted),
         }
     }
 

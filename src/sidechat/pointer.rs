@@ -7,8 +7,8 @@ use crate::error::{Code, Failure};
 use crate::model::js_string::{JsStr, JsString};
 use std::fmt::Write;
 
-/// What every pointer begins with.
-pub const SCHEME: &str = "sidechat://";
+/// What every pointer begins with, in any case.
+const SCHEME: &str = "sidechat://";
 
 /// The most different messages a fold may point to.
 pub const MOST: usize = 5;
@@ -41,12 +41,17 @@ pub fn uri(child: &JsStr<'_>, message_id: &JsStr<'_>) -> String {
     format!("{SCHEME}{}/message/{}", encoded(child), encoded(message_id))
 }
 
-/// What a pointer that stands alone names.
+/// Whether a text is meant as a pointer: it begins as one does, or is a Markdown link to one.
+pub fn is_meant(text: &str) -> bool {
+    below_scheme(bare(text)).is_some()
+}
+
+/// What a pointer that stands alone, or in a Markdown link, names.
 ///
 /// # Errors
 /// It is none.
 pub fn parse(text: &str) -> Result<Target, Failure> {
-    let rest = text.strip_prefix(SCHEME).ok_or_else(|| malformed(text))?;
+    let rest = below_scheme(bare(text)).ok_or_else(|| malformed(text))?;
     let (child, message) = parts(rest).ok_or_else(|| malformed(text))?;
     target(child, message).ok_or_else(|| malformed(text))
 }
@@ -58,8 +63,7 @@ pub fn parse(text: &str) -> Result<Target, Failure> {
 /// One is malformed, names another side chat or a message that is not there; there are too many.
 pub fn pointers(text: &str, child: &JsString, chat: &Reading) -> Result<Vec<Pointer>, Failure> {
     let mut found: Vec<Pointer> = Vec::new();
-    for (at, _) in text.match_indices(SCHEME) {
-        let rest = &text[at + SCHEME.len()..];
+    for (at, rest) in schemes(text) {
         let shown = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
         let (host, message) = parts(rest).ok_or_else(|| malformed(&format!("{SCHEME}{shown}")))?;
         let named = named(host, message, chat).ok_or_else(|| malformed(&format!("{SCHEME}{shown}")))?;
@@ -91,8 +95,8 @@ pub fn pointers(text: &str, child: &JsString, chat: &Reading) -> Result<Vec<Poin
 /// The pointers in a text that was checked before, each message once, with what they name.
 pub(super) fn unchecked(text: &str) -> Vec<(Pointer, Target)> {
     let mut found: Vec<(Pointer, Target)> = Vec::new();
-    for (at, _) in text.match_indices(SCHEME) {
-        let named = parts(&text[at + SCHEME.len()..]).and_then(|(child, message)| target(child, message));
+    for (at, rest) in schemes(text) {
+        let named = parts(rest).and_then(|(child, message)| target(child, message));
         let Some(named) = named.filter(|named| !found.iter().any(|(_, known)| known == named)) else { continue };
         let message_id = named.message_id.clone();
         let uri = uri(&named.child, &message_id);
@@ -104,6 +108,24 @@ pub(super) fn unchecked(text: &str) -> Vec<(Pointer, Target)> {
 /// The message of this id that a pointer may lead to and that may be read: something the user or the model said.
 pub fn readable<'r>(chat: &'r Reading, message_id: &JsString) -> Option<&'r Said> {
     chat.direct().rfind(|said| said.message_id == *message_id)
+}
+
+/// What stands behind the scheme a text begins with.
+fn below_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(rest)
+}
+
+/// Every place where a pointer begins, and what stands behind its scheme.
+fn schemes(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.char_indices().filter_map(|(at, _)| below_scheme(&text[at..]).map(|rest| (at, rest)))
+}
+
+/// What a Markdown link leads to; any other text as it is.
+fn bare(text: &str) -> &str {
+    let link = text.strip_suffix(')').filter(|text| text.starts_with('[')).and_then(|text| text.rsplit_once("]("));
+    let Some((_, link)) = link else { return text };
+    link.strip_prefix('<').and_then(|link| link.strip_suffix('>')).unwrap_or(link)
 }
 
 /// The two parts of what stands behind the scheme: up to the slash, and up to what no pointer holds. A character
@@ -135,12 +157,23 @@ fn named(child: &str, message: &str, chat: &Reading) -> Option<Target> {
 /// What the text calls a pointer: the text of its link, else what stands before it in its line.
 fn label(text: &str, at: usize, message_id: &JsString) -> String {
     let line = &text[text[..at].rfind('\n').map_or(0, |end| end + 1)..at];
+    // Behind a pointer that stands before it in the line.
+    let line = schemes(line).last().map_or(line, |(_, rest)| {
+        &rest[rest.find(|c: char| !c.is_ascii_graphic() || matches!(c, ')' | '>')).unwrap_or(rest.len())..]
+    });
     let link = line.strip_suffix("](").or(line.strip_suffix("](<"));
     let words = match link {
         Some(link) => &link[link.rfind('[').map_or(0, |start| start + 1)..],
         None => line.trim_start().trim_start_matches(['-', '*', '+', '>', ' ']),
     };
-    let words = words.trim_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '：' | '(' | '（' | '<' | '`'));
+    let is_around = |c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                ':' | '：' | '(' | '（' | '<' | '`' | ')' | '>' | '*' | '.' | ',' | ';' | '。' | '，' | '、' | '；'
+            )
+    };
+    let words = words.trim_matches(is_around);
     let mut label =
         if words.is_empty() { format!("message {}", message_id.to_string_lossy()) } else { words.to_owned() };
     while utf16_len(&label) > LABEL_UNITS {
@@ -217,7 +250,17 @@ mod tests {
     fn an_id_is_encoded_and_comes_back() {
         assert_eq!(uri(&js("B"), &js("m/1")), "sidechat://B/message/m%2F1");
         assert_eq!(parse("sidechat://B/message/m%2F1").unwrap(), Target { child: js("B"), message_id: js("m/1") });
+        for same in [
+            "SideChat://B/message/m%2F1",
+            "[a [b] (c)](sidechat://B/message/m%2F1)",
+            "[](<sidechat://B/message/m%2F1>)",
+        ] {
+            assert!(is_meant(same));
+            assert_eq!(parse(same).unwrap(), parse("sidechat://B/message/m%2F1").unwrap(), "{same}");
+        }
         for wrong in [
+            "[x](y)",
+            "sidechat:/",
             "sidechat://B/broken",
             "sidechat:///message/m",
             "sidechat://B/message/",
@@ -245,10 +288,15 @@ mod tests {
 
     #[test]
     fn a_label_is_what_the_text_calls_the_message() {
-        let of = |text: &str| label(text, text.find(SCHEME).unwrap(), &js("m1"));
+        let of = |text: &str| label(text, schemes(text).next().unwrap().0, &js("m1"));
         assert_eq!(of("x\n- [the log](sidechat://B/message/m1)"), "the log");
         assert_eq!(of("- 重试时序证据：sidechat://B/message/m1"), "重试时序证据");
         assert_eq!(of("- sidechat://B/message/m1"), "message m1");
+        assert_eq!(of("- **the log**: SideChat://B/message/m1"), "the log");
+        let second = |text: &str| label(text, schemes(text).nth(1).unwrap().0, &js("m1"));
+        assert_eq!(second("见 sidechat://B/message/m1。还有 sidechat://B/message/m2"), "还有");
+        assert_eq!(second("[a](<sidechat://B/message/m1>), [b](sidechat://B/message/m2)"), "b");
+        assert_eq!(second("sidechat://B/message/m1 sidechat://B/message/m2"), "message m1");
         assert_eq!(of(&format!("{}: sidechat://B/message/m1", "a".repeat(200))), "a".repeat(160));
     }
 
@@ -266,7 +314,7 @@ mod tests {
         #[test]
         fn nothing_panics(text in "(sidechat://|/message/|%[0-9a-f]|[a-z。，)\\[\\]]| ){0,12}") {
             let _ = parse(&text);
-            if let Some(at) = text.find(SCHEME) {
+            if let Some((at, _)) = schemes(&text).next() {
                 let _ = label(&text, at, &js("m"));
             }
         }

@@ -281,7 +281,7 @@ fn write(
     let request = foldable.request(language);
     let first = ask(&request)?;
     calls.push(first.call);
-    let review = Review::of(&first.text);
+    let review = Review::in_language(&first.text, language);
     // A pointer that leads nowhere is for a person to put right: no second call is spent on it.
     if review.is_good() || foldable.pointers(&first.text).is_err() {
         return Ok((first.text, None));

@@ -74,11 +74,14 @@ impl fmt::Display for StructureProblem {
 
 /// What is wrong with the structure of a text; nothing if all is well. Each part must begin a line of its
 /// own, once, in order. Lines around and between them are free, and so is white space before a label. The
-/// language is the one the text fits best.
-pub fn problems(text: &str) -> Vec<StructureProblem> {
-    let chinese = problems_in(text, Language::Chinese);
-    let english = problems_in(text, Language::English);
-    if english.len() < chinese.len() { english } else { chinese }
+/// language is the one the text fits best, and the wanted one if it fits both as well.
+pub fn problems(text: &str, wanted: Language) -> Vec<StructureProblem> {
+    let other = match wanted {
+        Language::Chinese => Language::English,
+        Language::English => Language::Chinese,
+    };
+    let (here, there) = (problems_in(text, wanted), problems_in(text, other));
+    if there.len() < here.len() { there } else { here }
 }
 
 fn problems_in(text: &str, language: Language) -> Vec<StructureProblem> {
@@ -129,7 +132,8 @@ mod tests {
         "# SideChat 澄清结论：重试\n\n- 背景：双写\n- 结论：幂等\n- 依据：a.rs\n- 对父会话的影响：改\n- 未决：\n";
 
     fn found(text: &str) -> Vec<(&'static str, &'static str)> {
-        problems(text).into_iter().map(|problem| (problem.kind.name(), problem.label)).collect()
+        let problems = problems(text, Language::Chinese);
+        problems.into_iter().map(|problem| (problem.kind.name(), problem.label)).collect()
     }
 
     #[test]
@@ -156,5 +160,8 @@ mod tests {
     fn the_language_is_that_of_most_labels() {
         let english = skeleton(Language::English).replace("- Open:\n", "");
         assert_eq!(found(&english), [("missing", "- Open:")]);
+        let label = |wanted| problems("nothing", wanted)[0].label;
+        assert_eq!(label(Language::English), "# SideChat conclusion:");
+        assert_eq!(label(Language::Chinese), "# SideChat 澄清结论：");
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn run(args: &FoldArgs, context: &mut Context) -> anyhow::Result<u8> 
         let terms = CommitTerms { text: None, allow_stale: args.allow_stale, caller: None };
         return commit::run_with(&prepared.fold.id, &terms, &args.delivery, false, context);
     }
-    let review = prepared.fold.text().map(Review::of);
+    let review = prepared.fold.text().map(|text| Review::in_language(text, language));
     for problem in review.iter().flat_map(|review| &review.problems) {
         context.output.warn(&format!("not yet to be committed: {problem}"));
     }

@@ -40,7 +40,7 @@ pub(super) fn run(args: &ReadArgs, context: &mut Context) -> anyhow::Result<u8> 
     let (Some(named), Some(caller)) = (&args.chat, &args.caller) else {
         return Err(Failure::new(Code::Usage, "a side chat and who reads it are to be named").into());
     };
-    let first = named.starts_with(pointer::SCHEME).then(|| pointer::parse(named)).transpose()?;
+    let first = pointer::is_meant(named).then(|| pointer::parse(named)).transpose()?;
     let chat = match &first {
         Some(target) => OneChat::named(&uri::encode(&target.child)),
         None => OneChat::named(named),
@@ -63,7 +63,7 @@ pub(super) fn run(args: &ReadArgs, context: &mut Context) -> anyhow::Result<u8> 
 
 /// The message of an id, or of a pointer into this side chat.
 fn message_of(text: &str, child: &JsString) -> Result<JsString, Failure> {
-    if !text.starts_with(pointer::SCHEME) {
+    if !pointer::is_meant(text) {
         return Ok(JsStr::from(text).into_owned());
     }
     let Target { child: other, message_id } = pointer::parse(text)?;
