@@ -9,6 +9,7 @@ use super::shell::Shell;
 pub use crate::commands::candidates::Candidate;
 use crate::commands::candidates::Candidates;
 use crate::env::{Completing, Env};
+use crate::sidechat::fold::State;
 use clap::ValueHint;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, ValueCompleter, complete};
 use std::ffi::{OsStr, OsString};
@@ -55,6 +56,10 @@ enum Kind {
     Seq,
     Sidechat,
     Fold,
+    CommittedFold,
+    Revision,
+    Message,
+    Parent,
     Path(ValueHint),
 }
 
@@ -66,6 +71,10 @@ impl Kind {
             "SEQ" => Some(Kind::Seq),
             "SIDECHAT" => Some(Kind::Sidechat),
             "FOLD" => Some(Kind::Fold),
+            "COMMITTED_FOLD" => Some(Kind::CommittedFold),
+            "REVISION" => Some(Kind::Revision),
+            "MESSAGE_ID" => Some(Kind::Message),
+            "PARENT" => Some(Kind::Parent),
             "DIR" => Some(Kind::Path(ValueHint::DirPath)),
             "FILE" => Some(Kind::Path(ValueHint::FilePath)),
             "PATH" => Some(Kind::Path(ValueHint::AnyPath)),
@@ -112,7 +121,11 @@ impl ValueCompleter for Completer {
             Some(Kind::Session) => store.sessions(typed),
             Some(Kind::Seq) => store.seqs(typed),
             Some(Kind::Sidechat) => store.sidechats(typed),
-            Some(Kind::Fold) => store.folds(typed),
+            Some(Kind::Fold) => store.folds(typed, State::Prepared),
+            Some(Kind::CommittedFold) => store.folds(typed, State::Committed),
+            Some(Kind::Revision) => store.revisions(typed),
+            Some(Kind::Message) => store.messages(typed),
+            Some(Kind::Parent) => store.parents(typed),
             Some(Kind::Path(_)) | None => Vec::new(),
         };
         if self.is_positional {

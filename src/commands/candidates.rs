@@ -6,7 +6,7 @@
 use super::Context;
 use crate::cli::{GlobalArgs, config_path};
 use crate::config::Config;
-use crate::corpus::{Catalog, Corpus, Record};
+use crate::corpus::{Catalog, Corpus, Record, Selector};
 use crate::env::Env;
 use crate::model::js_string::JsString;
 use crate::model::json::Value;
@@ -16,7 +16,8 @@ use crate::projections::listing::{self, Facts};
 use crate::projections::units;
 use crate::sidechat::chat::Chat;
 use crate::sidechat::fold::{Fold, State};
-use crate::sidechat::ledger::Ledger;
+use crate::sidechat::known::Known;
+use crate::sidechat::reading::{Reading, Said};
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
@@ -89,9 +90,9 @@ impl Candidates {
         turns.iter().filter_map(candidate).collect()
     }
 
-    /// The side chats whose ids begin so, the one dshkit did something with last first, with their titles.
+    /// The side chats whose ids begin so, the one something was done with last first, with their titles.
     pub fn sidechats(&self, typed: &str) -> Vec<Candidate> {
-        let chats = self.ledger().and_then(|ledger| ledger.chats().ok()).unwrap_or_default();
+        let chats = self.known().and_then(|known| known.chats().ok()).unwrap_or_default();
         let mut begun: Vec<(&str, &Chat)> =
             chats.iter().filter_map(|chat| Some((word(&chat.child.id)?, chat))).collect();
         begun.retain(|(id, _)| id.starts_with(typed));
@@ -103,11 +104,13 @@ impl Candidates {
         begun.into_iter().take(MOST).map(candidate).collect()
     }
 
-    /// The prepared folds whose ids begin so, newest first, with their revisions and the titles of their side chats.
-    pub fn folds(&self, typed: &str) -> Vec<Candidate> {
-        let Some(ledger) = self.ledger() else { return Vec::new() };
-        let mut folds = ledger.folds_in(State::Prepared).unwrap_or_default();
-        folds.retain(|fold| fold.id.as_str().starts_with(typed));
+    /// The folds in a state whose ids begin so, newest first, with their revisions and the titles of their side chats.
+    /// Of committed ones those that were not withdrawn.
+    pub fn folds(&self, typed: &str, state: State) -> Vec<Candidate> {
+        let Some(ledger) = self.known().and_then(|known| known.ledger) else { return Vec::new() };
+        let mut folds = ledger.folds_in(state).unwrap_or_default();
+        let is_wanted = |fold: &Fold| fold.state != State::Committed || fold.is_in_force();
+        folds.retain(|fold| fold.id.as_str().starts_with(typed) && is_wanted(fold));
         folds.sort_by_key(|fold| Reverse(fold.updated_at));
         let candidate = |fold: &Fold| {
             let title = ledger.chat(&fold.child).ok().flatten().map(|chat| chat.title).unwrap_or_default();
@@ -118,13 +121,55 @@ impl Candidates {
         folds.iter().take(MOST).map(candidate).collect()
     }
 
-    /// The ledger of side chats, if there is one that can be read. A store alone has none.
-    fn ledger(&self) -> Option<Ledger> {
+    /// The revisions of the named side chat that begin so, newest first, and how far each has come.
+    pub fn revisions(&self, typed: &str) -> Vec<Candidate> {
+        let Some((known, chat, ..)) = self.named_chat() else { return Vec::new() };
+        let folds = known.folds(&chat.child.id).unwrap_or_default();
+        let candidate = |fold: &Fold| {
+            let value = fold.revision.to_string();
+            let standing = fold.standing.map_or(fold.state.name(), |standing| standing.name());
+            value.starts_with(typed).then(|| Candidate { value, description: Some(standing.to_owned()) })
+        };
+        folds.iter().rev().filter_map(candidate).take(MOST).collect()
+    }
+
+    /// The messages of the named side chat whose ids begin so, newest first, with their beginnings, if its log is
+    /// small.
+    pub fn messages(&self, typed: &str) -> Vec<Candidate> {
+        let Some((_, chat, corpus, catalog)) = self.named_chat() else { return Vec::new() };
+        let child = catalog.select(&Selector::Exactly(chat.child.id)).ok();
+        let small = child.filter(|record| record.stored.bytes.is_some_and(|bytes| bytes <= READ_BYTES));
+        let Some(reading) = small.and_then(|record| Reading::of(&corpus, record).ok()) else { return Vec::new() };
+        let candidate = |said: &Said| {
+            let value = word(&said.message_id).filter(|id| id.starts_with(typed))?.to_owned();
+            let beginning = visible(said.text.lines().next().unwrap_or_default());
+            Some(Candidate { value, description: Some(cut_to_width(&beginning, TITLE_WIDTH).into_owned()) })
+        };
+        reading.direct().rev().filter_map(candidate).take(MOST).collect()
+    }
+
+    /// The parent of the named side chat, if its id begins so.
+    pub fn parents(&self, typed: &str) -> Vec<Candidate> {
+        let Some((_, chat, ..)) = self.named_chat() else { return self.sessions(typed) };
+        let parent = word(&chat.parent.id).filter(|id| id.starts_with(typed));
+        parent.map(|id| Candidate { value: id.to_owned(), description: None }).into_iter().collect()
+    }
+
+    /// The side chat that is named before the word that is being typed.
+    fn named_chat(&self) -> Option<(Known, Chat, Corpus, Catalog)> {
+        let (_, corpus, catalog) = self.open()?;
+        let known = self.known()?;
+        let chat = known.chat(self.named(&catalog)?.id()).ok()??;
+        Some((known, chat, corpus, catalog))
+    }
+
+    /// What is known of side chats, if it can be read. Of a store alone nothing is.
+    fn known(&self) -> Option<Known> {
         let context = self.context()?;
         if context.global.store.is_some() && context.env.dsh_home.is_none() {
             return None;
         }
-        Ledger::open_existing(&context.dsh_home().ok()?).ok()?
+        Known::in_home(&context.dsh_home().ok()?).ok()
     }
 
     /// Whether a session is named before the word that is being typed.

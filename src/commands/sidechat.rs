@@ -19,6 +19,7 @@ mod place;
 mod read;
 mod relink;
 mod resume;
+mod revision_argument;
 mod show;
 mod status;
 mod text_argument;

@@ -47,7 +47,7 @@ fn home() -> Sandbox {
 }
 
 /// What fish would be told for these words, the last being typed.
-fn offered(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
+pub(crate) fn offered(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
     let (typed, before) = words.split_last().unwrap();
     let outcome = ask(sandbox, typed, before);
     outcome.text().lines().map(str::to_owned).collect()

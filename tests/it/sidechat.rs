@@ -4,6 +4,7 @@ mod ask;
 mod case_13;
 mod cite;
 mod commit;
+mod completion;
 mod crash;
 mod create;
 mod doctor;

@@ -2,6 +2,7 @@
 
 use super::delivery_args::{DeliveryArgs, delay_of};
 use super::place::{OneChat, Place};
+use super::revision_argument::revision;
 use crate::commands::Context;
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsStr;
@@ -23,7 +24,7 @@ pub struct CiteArgs {
     #[arg(value_name = "MESSAGE_ID", required_unless_present = "fold", conflicts_with = "fold")]
     message: Option<String>,
     /// The committed fold of this revision
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION", value_parser = revision)]
     fold: Option<u64>,
     /// Only a part of the reply, between two UTF-16 offsets
     #[arg(long, value_name = "START-END", conflicts_with = "fold")]

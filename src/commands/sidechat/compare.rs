@@ -1,6 +1,7 @@
 //! `sidechat compare`: how two revisions differ.
 
 use super::place::{OneChat, Place};
+use super::revision_argument::revision;
 use crate::commands::Context;
 use crate::output::documents::sidechat::compare::CompareDocument;
 use crate::sidechat::compare::{caveat, compare};
@@ -14,10 +15,10 @@ pub struct CompareArgs {
     #[command(flatten)]
     chat: OneChat,
     /// A revision
-    #[arg(value_name = "FROM")]
+    #[arg(value_name = "REVISION", value_parser = revision)]
     from: u64,
     /// The revision it is compared with
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "REVISION", value_parser = revision)]
     to: u64,
 }
 

@@ -5,6 +5,7 @@ use super::create::Lang;
 use super::delivery_args::DeliveryArgs;
 use super::model_args::ModelArgs;
 use super::place::{OneChat, Place};
+use super::revision_argument::revision;
 use super::text_argument::{edited, from_file};
 use crate::commands::Context;
 use crate::error::{Code, Failure};
@@ -38,10 +39,10 @@ pub struct FoldArgs {
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     mode: ModeArg,
     /// With --mode incremental: the committed revision it builds on
-    #[arg(long, value_name = "REVISION")]
+    #[arg(long, value_name = "REVISION", value_parser = revision)]
     base: Option<u64>,
     /// The fold's id, a UUID; one that was used before gives the same fold again [default: a new one]
-    #[arg(long, value_name = "UUID")]
+    #[arg(long, value_name = "FOLD")]
     fold_id: Option<String>,
     /// Commit it at once
     #[arg(long, conflicts_with = "prompt")]

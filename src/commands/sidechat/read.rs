@@ -24,7 +24,7 @@ pub struct ReadArgs {
     #[arg(value_name = "MESSAGE_ID")]
     messages: Vec<String>,
     /// Who reads; only the direct parent may
-    #[arg(long = "as", value_name = "SESSION", required_unless_present = "tool_schema")]
+    #[arg(long = "as", value_name = "PARENT", required_unless_present = "tool_schema")]
     caller: Option<String>,
     /// Print the definition of a tool that does this, for an agent
     #[arg(long, conflicts_with_all = ["chat", "messages", "caller"])]

@@ -17,7 +17,7 @@ use clap::Args;
   dshkit sidechat withdraw 6f1c2a3b-7d5e-4c1a-9b8d-0e2f4a6c8b1d --reason 'The letter was from last year.'")]
 pub struct WithdrawArgs {
     /// The fold, by its id
-    #[arg(value_name = "FOLD")]
+    #[arg(value_name = "COMMITTED_FOLD")]
     fold: String,
     /// Why, for whoever reads the parent; `-`: what standard input says
     #[arg(long, value_name = "TEXT")]
