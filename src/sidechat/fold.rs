@@ -7,6 +7,7 @@ use super::language::Language;
 use super::pointer::Pointer;
 use super::structure::{self, StructureProblem};
 use crate::model::js_string::JsString;
+use std::collections::HashMap;
 
 /// How far what is to be written into the parent has come (sidechat.md §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,4 +218,20 @@ impl Fold {
     pub fn is_in_force(&self) -> bool {
         self.state == State::Committed && self.standing != Some(Standing::Withdrawn)
     }
+}
+
+/// The revision that is current although it only adds to one that was taken back, or to one that does in its turn.
+/// Then the parent is left with a part of a conclusion.
+pub fn unfounded(folds: &[Fold]) -> Option<u64> {
+    let current = folds.iter().find(|fold| fold.standing == Some(Standing::Current))?;
+    let by_revision: HashMap<u64, &Fold> = folds.iter().map(|fold| (fold.revision, fold)).collect();
+    let mut at = current;
+    // A base is older than what builds on it.
+    while let Some(base) = at.mode.base().filter(|base| *base < at.revision) {
+        at = by_revision.get(&base)?;
+        if at.standing == Some(Standing::Withdrawn) {
+            return Some(current.revision);
+        }
+    }
+    None
 }

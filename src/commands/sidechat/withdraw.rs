@@ -2,6 +2,7 @@
 
 use super::delivery_args::{DeliveryArgs, delay_of};
 use super::place::Place;
+use super::show::warn_of_unfounded;
 use super::text_argument::or_stdin;
 use crate::commands::Context;
 use crate::error::{Code, Failure};
@@ -48,6 +49,10 @@ pub(super) fn run(args: &WithdrawArgs, context: &mut Context) -> anyhow::Result<
         |withdrawn: &Withdrawn| delay_of(withdrawn.delivered.as_ref()).into_iter().collect(),
         |terms| withdraw(&place.home, &place.corpus, &id, &wanted, terms, &mut Unwatched),
     )?;
+    if withdrawn.withdrawal.reason != reason.trim() {
+        context.output.warn("it was withdrawn before, and keeps its first reason");
+    }
+    warn_of_unfounded(&place.ledger()?.map_or(Ok(Vec::new()), |ledger| ledger.folds(&withdrawn.fold.child))?, context);
     context.output.document(&WithdrawDocument::of(&withdrawn))?;
     let delays: Vec<_> = delay_of(withdrawn.delivered.as_ref()).into_iter().collect();
     Ok(args.delivery.finish(context, &delays)?)

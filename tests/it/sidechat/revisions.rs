@@ -54,7 +54,12 @@ fn an_incremental_fold_builds_on_a_committed_one() {
         assert!(text.contains("\n> mode=incremental · base=rev-1 · supersedes=rev-1\n"), "{text}");
         // What it builds on is taken back before it is decided on.
         let third = incremental("1", &[]).success().json()["fold"]["foldId"].as_str().unwrap().to_owned();
-        withdraw(&chats, &first, "Wrong.", &[]).success();
+        let withdrawn = withdraw(&chats, &first, "Wrong.", &[]).success();
+        let warning = "revision 2 is current and builds on a withdrawn one";
+        assert!(withdrawn.stderr.contains(warning), "{withdrawn}");
+        let again = withdraw(&chats, &first, "Late.", &[]).success();
+        assert!(again.stderr.contains("keeps its first reason") && again.json()["withdrawal"]["reason"] == "Wrong.");
+        assert!(chats.run(&["show", &child]).success().stderr.contains(warning));
         chats.commit(&third, &[]).fails(7, "fold-base-invalid");
         incremental("1", &[]).fails(7, "fold-base-invalid");
         for wrong in [vec!["--base", "1"], vec!["--mode", "incremental"]] {
@@ -80,6 +85,8 @@ fn two_revisions_are_compared_line_by_line() {
         [&json!({"change": "added", "text": "- 依据：b.rs"}), &json!({"change": "removed", "text": "- 依据：a.rs"})]
     );
     assert_eq!(chats.run(&["compare", &child, "1", "2"]).success().json(), document, "it is always the same");
+    assert_eq!(chats.run(&["compare", &child, "rev-1", "2"]).success().json(), document);
+    chats.run(&["compare", &child, "1", "0"]).fails(2, "usage");
     assert_eq!(chats.run(&["compare", &child, "1", "1"]).success().json()["identical"], true);
     chats.run(&["compare", &child, "1", "3"]).fails(3, "fold-not-found");
     chats.run(&["compare", &child, "1"]).fails(2, "usage");
@@ -87,6 +94,8 @@ fn two_revisions_are_compared_line_by_line() {
     chats.commit(&first, &[]).success();
     chats.commit(&second, &[]).success();
     withdraw(&chats, &second, "Wrong.", &[]).success();
+    let list = chats.sandbox.run(&["--format", "text", "sidechat", "list", "--parent", super::A]).success();
+    assert!(list.text().contains("2 (rev-1)"), "{list}");
     let document = chats.run(&["compare", &child, "1", "2"]).success().json();
     assert_eq!((&document["from"]["caveat"], &document["to"]["caveat"]), (&Value::Null, &json!("withdrawn")));
     let text = chats.sandbox.run(&["--format", "text", "sidechat", "compare", &child, "1", "2"]).success();
@@ -107,6 +116,15 @@ fn what_was_taken_back_stays_and_one_notice_says_so() {
         chats.commit(&first, &[]).success();
         chats.commit(&second, &[]).success();
         let bytes = chats.bytes();
+        chats.stand_still();
+        let told = chats.sandbox.run(
+            &[&["--format", "text", "sidechat", "withdraw", &second, "--reason", "x", "--dry-run"], &chats.word()[..]]
+                .concat(),
+        );
+        let told = told.success();
+        let (heading, rest) = told.text().split_once('\n').unwrap();
+        assert_eq!(heading, "Nothing was changed. This is what would be:");
+        assert!(rest.contains("\nThe message:\n\n[SideChat fold-withdrawal id="), "{told}");
         let trial = withdraw(&chats, &second, " It was wrong. ", &["--dry-run"]).success().json();
         assert_eq!((&trial["dryRun"], &trial["currentRevision"]), (&json!(true), &json!(1)));
         assert_eq!(chats.bytes(), bytes);

@@ -92,14 +92,18 @@ fn row(listed: &ListedDocument, with_parent: bool) -> Vec<String> {
     let chat = &listed.chat;
     let or_dash = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
     let runs = listed.running.map(|running| if running { "yes" } else { "no" }.to_owned());
-    let folds = listed.latest_fold_revision.map(|revision| format!("{} (rev-{revision})", listed.committed_folds));
+    let folds = match (listed.latest_fold_revision, listed.committed_folds) {
+        (Some(revision), count) => format!("{count} (rev-{revision})"),
+        (None, 0) => "0".to_owned(),
+        (None, count) => format!("{count} (withdrawn)"),
+    };
     let mut cells = vec![visible_js(&chat.child_session_id.0)];
     cells.extend(with_parent.then(|| visible_js(&chat.parent_session_id.0)));
     cells.extend([
         chat.status.to_owned(),
         or_dash(runs),
         visible(&chat.seed.mode).into_owned(),
-        folds.unwrap_or_else(|| listed.committed_folds.to_string()),
+        folds,
         listed.pending.to_string(),
         or_dash(listed.current_model.as_ref().map(RouteDocument::words)),
         time(chat.last_activity_at),
