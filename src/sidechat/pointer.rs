@@ -77,7 +77,7 @@ pub fn pointers(text: &str, child: &JsString, chat: &Reading) -> Result<Vec<Poin
         if readable(chat, &named.message_id).is_none() {
             let message = format!("the side chat has no message {:?} that a pointer could lead to", named.message_id);
             return Err(Failure::new(Code::PointerInvalid, message).hint(
-                "it must be something that the user or the model said; `dshkit sidechat show SESSION` lists replies",
+                "it must be something that the user or the model said; `dshkit sessions show SESSION --json` has the ids",
             ));
         }
         if !found.iter().any(|pointer| pointer.message_id == named.message_id) {

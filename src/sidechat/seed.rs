@@ -151,7 +151,7 @@ fn pick<'r>(parent: &'r Reading, all: &[&'r Said], id: &JsString) -> Result<&'r 
         return Ok(said);
     }
     let refused = |why: &str| Failure::new(Code::CreateFailed, format!("the message {id:?} {why}"));
-    let hint = "`dshkit sessions events SESSION --surface current --full` has the ids of what can be picked";
+    let hint = "`dshkit sessions show SESSION --json` has the ids of what can be picked";
     let Some(said) = parent.find(id) else {
         return Err(Failure::new(Code::MessageNotFound, format!("the parent has no message {id:?} with text"))
             .caused_as(Code::CreateFailed, "no side chat was made")

@@ -96,6 +96,7 @@ mirror! {
         #[serde(deserialize_with = "present")] turn: Option<u64>,
         role: Role,
         kind: String,
+        #[serde(deserialize_with = "present")] message_id: Option<String>,
         surface: Surface,
         text: String,
         tool_calls: Option<Vec<ToolCall>>,

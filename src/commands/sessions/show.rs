@@ -188,6 +188,7 @@ fn message(event: &Event<'_>, version: u64, turn: Option<u64>) -> Option<Message
         turn: event.data().get("turn").and_then(View::count).or(turn),
         role,
         kind: Js(kind),
+        message_id: message.get("id").and_then(View::string).map(Js::from),
         surface: Placement::LogOnly.name(),
         text: Js(text),
         tool_calls: calls,

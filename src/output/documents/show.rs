@@ -43,6 +43,8 @@ pub struct MessageDocument {
     pub role: &'static str,
     /// Where it comes from: `user`, `checkpoint`, `model`, `tool`, or the source that injected it.
     pub kind: Js,
+    /// The message's id, by which it is picked for a side chat, quoted and pointed to; `null` if it has none.
+    pub message_id: Option<Js>,
     /// `current` or `shadowed`.
     pub surface: &'static str,
     /// The text blocks, joined by line feeds.
