@@ -250,7 +250,7 @@ impl Draft {
 
     fn write_log(&self, corpus: &Corpus, steps: &mut dyn Steps) -> Result<LogState, PublishError> {
         let chat = &self.chat;
-        let origin = marker::origin(&chat.parent, &chat.seed.mode);
+        let origin = marker::origin(&chat.child.id, &chat.parent, &chat.seed.mode);
         let message = PluginMessage {
             id: Id::random().to_string(),
             texts: vec![self.text.clone()],

@@ -177,11 +177,35 @@ impl Ledger {
         open_private(&path).map(|file| (file, path.clone())).map_err(|error| unwritable(&path, &error))
     }
 
-    /// Goes through the whole database.
+    /// A private home with a copy of the ledger of another, to try something on. It is removed when dropped.
+    ///
+    /// # Errors
+    /// The ledger cannot be copied.
+    pub fn copy_home(home: &Path) -> Result<TempDir, Failure> {
+        let (from, failed) = (place(home), |error: io::Error| unreadable(&place(home), &error));
+        let copied = tempfile::tempdir().map_err(failed)?;
+        let to = place(copied.path());
+        make_private_folder(&copied.path().join("dshkit")).map_err(failed)?;
+        for (from, to) in [(from.clone(), to.clone()), (sibling(&from, "-journal"), sibling(&to, "-journal"))] {
+            match fs::copy(from, to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                _ => {}
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Goes through the whole database, and whether what its rows belong to is there.
     ///
     /// # Errors
     /// It is damaged.
     pub fn check(&self) -> Result<(), Failure> {
+        let strays: i64 = self.query(|connection| {
+            connection.query_row("SELECT count(*) FROM pragma_foreign_key_check", [], |row| row.get(0))
+        })?;
+        if strays > 0 {
+            return Err(failed(&self.path, &format!("{strays} rows belong to nothing that it has")));
+        }
         let said: String =
             self.query(|connection| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
         if said == "ok" { Ok(()) } else { Err(failed(&self.path, &said)) }

@@ -191,16 +191,34 @@ fn below_marker(text: &str) -> Option<(&str, &str)> {
     text.split_once("\n\n")?.1.split_once("\n\n")
 }
 
-/// The parent and the seed that a side chat's own log names, in the text [`origin`] made.
-pub fn read_origin(text: &str) -> Option<(JsString, u64, &str)> {
-    let words = text.strip_prefix("[SideChat chat ")?.strip_suffix(']')?;
-    let parent = pointer::decoded(value(words, "parent=")?)?;
-    Some((parent, value(words, "created=")?.parse().ok()?, value(words, "seed=")?))
+/// What a side chat's own log says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginMark {
+    /// The side chat: of a copy of its log another session than the one it lies in.
+    pub child: JsString,
+    /// Its parent.
+    pub parent: JsString,
+    /// When that was created, in milliseconds since the epoch.
+    pub parent_created_at: u64,
+    /// The seed.
+    pub seed: String,
 }
 
-/// What tells a side chat's parent in its own log: the text of the section its first message comes with.
-pub fn origin(parent: &SessionRef, seed: &str) -> String {
-    format!("[SideChat chat parent={} created={} seed={seed}]", one_word(&parent.id), parent.identity.created_at)
+/// Reads the text that [`origin`] made.
+pub fn read_origin(text: &str) -> Option<OriginMark> {
+    let words = text.strip_prefix("[SideChat chat ")?.strip_suffix(']')?;
+    Some(OriginMark {
+        child: pointer::decoded(value(words, "child=")?)?,
+        parent: pointer::decoded(value(words, "parent=")?)?,
+        parent_created_at: value(words, "created=")?.parse().ok()?,
+        seed: value(words, "seed=")?.to_owned(),
+    })
+}
+
+/// What tells a side chat and its parent in its own log: the text of the section its first message comes with.
+pub fn origin(child: &JsStr<'_>, parent: &SessionRef, seed: &str) -> String {
+    let (child, created_at) = (one_word(child), parent.identity.created_at);
+    format!("[SideChat chat child={child} parent={} created={created_at} seed={seed}]", one_word(&parent.id))
 }
 
 /// Whether a user message was written by SideChat.
@@ -327,7 +345,14 @@ mod tests {
         let quoted = Quoted::Fold { id: id(), revision: 2 };
         let text = cite(&quote, "t", "now", None).text;
         assert_eq!(read(&text), Some(Marked::Cite { id: id(), child: child.clone(), quoted }));
-        assert_eq!(read_origin(&origin(&parent, "tail:1")), Some((child, 7, "tail:1")));
+        let mark = read_origin(&origin(&JsStr::from("a b"), &parent, "tail:1")).unwrap();
+        let its = OriginMark {
+            child: JsString::from("a b".to_owned()),
+            parent: child,
+            parent_created_at: 7,
+            seed: "tail:1".to_owned(),
+        };
+        assert_eq!(mark, its);
         assert_eq!(read("[SideChat fold id=1 rev=1 source=B]"), None);
         assert_eq!(read("a [SideChat fold id=1 rev=1 source=B]"), None);
     }

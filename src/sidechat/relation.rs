@@ -106,6 +106,9 @@ impl<'c> Sessions<'c> {
         let child = self.required(&chat.child, "side chat")?;
         let (above, below) = (&parent.stored.header, &child.stored.header);
         let invalid = |why: &str| Err(Failure::new(Code::RelationInvalid, why.to_owned()));
+        if chat.parent.id == chat.child.id {
+            return invalid("a side chat is not its own parent");
+        }
         if above.is_subagent || below.is_subagent {
             return invalid("an agent of another session is neither a parent nor a side chat");
         }

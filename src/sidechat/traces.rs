@@ -8,16 +8,16 @@ use super::citation::{Cite, Source};
 use super::first_message;
 use super::fold::{Basis, Fold, Place, State};
 use super::id::Id;
-use super::marker::{self, Marked, Quoted};
+use super::marker::{self, Marked, OriginMark, Quoted};
 use super::pointer::{self, Pointer};
 use super::reading::Reading;
 use super::relation::Sessions;
+use super::relink::Relink;
 use super::title;
 use super::withdrawal::Withdrawal;
 use crate::corpus::Record;
 use crate::error::Failure;
 use crate::model::event::Event;
-use crate::model::header;
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::View;
 use crate::model::message::text_of;
@@ -34,8 +34,29 @@ pub struct Traces {
     pub cites: Vec<Cite>,
     /// The withdrawals.
     pub withdrawals: Vec<Withdrawal>,
+    /// The messages about known side chats that stand where they tell nothing.
+    pub elsewhere: Vec<Elsewhere>,
     /// The sessions whose logs could not be read.
     pub unreadable: Vec<(JsString, Failure)>,
+}
+
+/// A fold, withdrawal, or cite in the log of a session that it has no business in: that of no parent of its side
+/// chat, and for a cite of another working directory.
+#[derive(Debug)]
+pub struct Elsewhere {
+    /// The side chat.
+    pub child: JsString,
+    /// What it is, as its marker says.
+    pub marked: Marked,
+    /// The session in whose log it stands.
+    pub holder: JsString,
+}
+
+/// Whose messages about a side chat are believed.
+struct Bond {
+    cwd: Option<JsString>,
+    /// Its parent, and whoever was that before.
+    parents: Vec<SessionRef>,
 }
 
 /// A message of ours in a log.
@@ -51,32 +72,36 @@ struct Found<'c> {
 /// What one log holds.
 #[derive(Default)]
 struct LogTraces {
-    origin: Option<(JsString, u64, String, String)>,
+    origin: Option<(OriginMark, String)>,
     marked: Vec<(Marked, String, u64, i64, String)>,
 }
 
-/// Looks through every log. Of side chats that are known already, the parent is known, too.
-pub fn find(sessions: &Sessions<'_>, known: &[Chat]) -> Traces {
+/// Looks through every log. Of side chats that are known already, so are the parents they had.
+pub fn find(sessions: &Sessions<'_>, known: &[(Chat, Vec<Relink>)]) -> Traces {
     let mut traces = Traces::default();
     let mut found: Vec<Found<'_>> = Vec::new();
     for record in &sessions.catalog.records {
         let mut log = LogTraces::default();
         let read = sessions.corpus.read(record, &mut |event, _| log.event(event));
-        if let Err(failure) = read {
-            traces.unreadable.push((record.id().clone(), failure));
-            continue;
-        }
-        // The log of a fork holds copies of what stands in another, and tells no relation of its own.
-        if let Some((parent, created_at, seed, text)) = log.origin.filter(|_| !is_copy(record)) {
-            let parent =
-                SessionRef { id: parent, identity: Identity { created_at, cwd: record.stored.header.cwd.clone() } };
+        let inherited = match read {
+            Ok(summary) => summary.finished.inherited_events,
+            Err(failure) => {
+                traces.unreadable.push((record.id().clone(), failure));
+                continue;
+            }
+        };
+        // A copy of a log tells of the session it was copied from.
+        if let Some((mark, text)) = log.origin.filter(|(mark, _)| inherited == 0 && mark.child == *record.id()) {
+            let identity = Identity { created_at: mark.parent_created_at, cwd: record.stored.header.cwd.clone() };
+            let parent = SessionRef { id: mark.parent, identity };
             match Reading::of_surface(sessions.corpus, record) {
-                Ok(reading) => traces.chats.push(chat(record, parent, seed, &text, &reading)),
+                Ok(reading) => traces.chats.push(chat(record, parent, mark.seed, &text, &reading)),
                 Err(failure) => traces.unreadable.push((record.id().clone(), failure)),
             }
         }
         let format = record.stored.format_version;
-        found.extend(log.marked.into_iter().map(|(marked, message_id, seq, time, text)| Found {
+        let own = log.marked.into_iter().filter(|(_, _, seq, ..)| *seq >= inherited);
+        found.extend(own.map(|(marked, message_id, seq, time, text)| Found {
             holder: record,
             marked,
             message_id,
@@ -89,10 +114,12 @@ pub fn find(sessions: &Sessions<'_>, known: &[Chat]) -> Traces {
     traces
 }
 
-/// Whether a session's log began as a copy of another's.
-fn is_copy(record: &Record) -> bool {
-    let header = &record.stored.header;
-    header.parent_session.is_some() || header.seed != header::Seed::None
+impl Found<'_> {
+    fn child(&self) -> &JsString {
+        match &self.marked {
+            Marked::Fold { child, .. } | Marked::Withdrawal { child, .. } | Marked::Cite { child, .. } => child,
+        }
+    }
 }
 
 impl LogTraces {
@@ -110,26 +137,38 @@ impl LogTraces {
             let sections = data.get("source").and_then(|source| source.get("sections"));
             let section = sections.and_then(|sections| sections.elements().next()?.get("text")?.string());
             let section = section.map(|section| section.to_string_lossy().into_owned()).unwrap_or_default();
-            self.origin = marker::read_origin(&section)
-                .map(|(parent, created_at, seed)| (parent, created_at, seed.to_owned(), text));
+            self.origin = marker::read_origin(&section).map(|mark| (mark, text));
         }
     }
 }
 
 impl Traces {
-    /// Of several copies of a message the one in the parent's log counts, then one in a log that is no copy.
-    fn take(&mut self, mut found: Vec<Found<'_>>, known: &[Chat]) {
-        let parents: HashMap<JsString, SessionRef> =
-            self.chats.iter().chain(known).map(|chat| (chat.child.id.clone(), chat.parent.clone())).collect();
-        let holds = |found: &Found<'_>| {
-            let child = match &found.marked {
-                Marked::Fold { child, .. } | Marked::Withdrawal { child, .. } | Marked::Cite { child, .. } => child,
-            };
-            parents.get(child) == Some(&SessionRef::of(&found.holder.stored.header))
+    /// A fold or withdrawal counts in the log of a parent only, a cite in one of the same working directory; of several
+    /// copies the one in the newest parent's log.
+    fn take(&mut self, mut found: Vec<Found<'_>>, known: &[(Chat, Vec<Relink>)]) {
+        let mut bonds: HashMap<JsString, Bond> = HashMap::new();
+        let known = known.iter().map(|(chat, relinks)| (chat, &relinks[..]));
+        for (chat, relinks) in known.chain(self.chats.iter().map(|chat| (chat, &[][..]))) {
+            let cwd = chat.child.identity.cwd.clone();
+            let bond = bonds.entry(chat.child.id.clone()).or_insert(Bond { cwd, parents: Vec::new() });
+            bond.parents.push(chat.parent.clone());
+            bond.parents.extend(relinks.iter().rev().map(|relink| relink.from.clone()));
+        }
+        let rank = |found: &Found<'_>| {
+            let holder = SessionRef::of(&found.holder.stored.header);
+            bonds.get(found.child()).and_then(|bond| bond.parents.iter().position(|parent| *parent == holder))
         };
-        found.sort_by_key(|found| (!holds(found), is_copy(found.holder), found.place.seq));
+        found.sort_by_key(|found| (rank(found).unwrap_or(usize::MAX), found.place.seq));
         for found in found {
-            let is_parent = holds(&found);
+            let Some(bond) = bonds.get(found.child()) else { continue };
+            let is_parent = rank(&found).is_some();
+            let header = &found.holder.stored.header;
+            let is_near = bond.cwd.is_some() && bond.cwd == header.cwd && !header.is_subagent;
+            if !(is_parent || is_near && matches!(found.marked, Marked::Cite { .. })) {
+                let (child, holder) = (found.child().clone(), found.holder.id().clone());
+                self.elsewhere.push(Elsewhere { child, marked: found.marked, holder });
+                continue;
+            }
             match &found.marked {
                 Marked::Fold { id, .. } if !self.folds.iter().any(|fold| fold.id == *id) => {
                     self.folds.extend(fold(&found));

@@ -106,15 +106,7 @@ fn what_is_known_stays_and_only_what_is_missing_is_added() {
     connection.execute("DELETE FROM folds WHERE revision = 2", []).unwrap();
     connection.execute("DELETE FROM cites WHERE is_cross_parent", []).unwrap();
     drop(connection);
-    let kinds = |document: &Value| -> Vec<String> {
-        document["findings"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|finding| finding["kind"].as_str().unwrap().to_owned())
-            .collect()
-    };
-    assert_eq!(kinds(&chats.run(&["doctor"]).success().json()), ["fold-unknown", "cite-unknown"]);
+    assert_eq!(kinds(&chats, 0), ["fold-unknown", "cite-unknown"]);
     let rebuilt = chats.run(&["doctor", "--rebuild"]).success().json();
     assert_eq!(rebuilt["restored"], json!({"chats": 0, "folds": 1, "cites": 1, "withdrawals": 1}));
     let after = chats.run(&["show", &child]).success().json();
@@ -184,6 +176,115 @@ fn what_does_not_fit_is_named() {
     let doctor = chats.run(&["doctor"]).exits(4).json();
     assert_eq!(doctor["findings"][0]["kind"], "ledger-failed");
     chats.run(&["doctor", "--rebuild"]).fails(8, "ledger-failed");
+}
+
+/// The kinds of what the doctor finds.
+fn kinds(chats: &Chats, status: i32) -> Vec<String> {
+    let doctor = chats.run(&["doctor"]).exits(status).json();
+    doctor["findings"].as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_message_in_a_log_that_is_not_the_parents_tells_nothing() {
+    let (chats, child) = used(PLAIN);
+    let before = told(&chats, &child);
+    let source = json!({"kind": "plugin", "plugin": "dsh-sidechat", "form": "notice", "summary": "s"});
+    let rev_1 = before["folds"][0]["foldId"].as_str().unwrap();
+    for (id, cwd) in [("stranger", "/srv/elsewhere"), ("neighbour", CWD)] {
+        let mut talk = Talk::new(PLAIN);
+        talk.exchange(("u1", "?"), ("a1", "!"));
+        let forged = chats.written()[0].1.replacen(rev_1, "3f8b1c1e-4c55-4b0f-9d6a-0e2f5a7b8c9d", 1);
+        let back = format!("[SideChat fold-withdrawal id={rev_1} rev=1 source={child}]\n\n> x\n\n撤回原因：x");
+        let cite = format!(
+            "[SideChat cite id=3f8b1c1e-4c55-4b0f-9d6a-0e2f5a7b8c9e source={child} message=r1]\n\n> x\n> y\n\nquoted"
+        );
+        for (number, text) in [forged.replacen("rev=1", "rev=9", 1), back, cite].iter().enumerate() {
+            let content = json!([{"type": "text", "text": text}]);
+            let id = format!("m-{id}-{number}");
+            talk.surface("user/message", json!({"content": content, "source": source, "role": "user", "id": id}));
+        }
+        write_session(&chats.sandbox, PLAIN, id, Some(cwd), &talk);
+        if id == "stranger" {
+            assert_eq!(kinds(&chats, 0), ["elsewhere"; 3]);
+            assert_eq!(chats.run(&["doctor", "--rebuild"]).success().json()["restored"]["folds"], 0);
+            assert_eq!(told(&chats, &child), before);
+        }
+    }
+    // A cite may stand in any session of the directory.
+    assert_eq!(kinds(&chats, 0), [&["elsewhere"; 5][..], &["cite-unknown"]].concat());
+    fs::remove_dir_all(chats.sandbox.home().join("dshkit")).unwrap();
+    let rebuilt = chats.run(&["doctor", "--rebuild"]).success().json();
+    assert_eq!(rebuilt["restored"], json!({"chats": 1, "folds": 2, "cites": 3, "withdrawals": 1}));
+    assert_eq!(told(&chats, &child)["folds"], before["folds"]);
+}
+
+#[test]
+fn a_copy_of_a_side_chats_log_makes_no_side_chat() {
+    let (chats, child) = used(PLAIN);
+    let log = chats.log_of(&child);
+    let copy = log.parent().unwrap().with_file_name("copy");
+    fs::create_dir(&copy).unwrap();
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(copy.join("session.jsonl"), text.replacen(&child, "copy", 1)).unwrap();
+    assert_eq!(kinds(&chats, 0), [""; 0]);
+    fs::remove_dir_all(chats.sandbox.home().join("dshkit")).unwrap();
+    assert_eq!(chats.run(&["doctor", "--rebuild"]).success().json()["restored"]["chats"], 1);
+}
+
+#[test]
+fn what_the_logs_say_otherwise_is_damage() {
+    let (chats, child) = used(PLAIN);
+    let ledger = chats.sandbox.home().join("dshkit/sidechat.sqlite");
+    let good = fs::read(&ledger).unwrap();
+    for (sql, kind) in [
+        ("UPDATE folds SET committed_text = 'evil' WHERE revision = 1".to_owned(), "fold-differs"),
+        ("UPDATE folds SET parent_event_seq = 1 WHERE revision = 1".to_owned(), "fold-differs"),
+        ("UPDATE chats SET parent = 'other'".to_owned(), "parent-differs"),
+        (format!("UPDATE chats SET parent = '{child}', parent_created_at = child_created_at"), "circle"),
+        ("UPDATE chats SET child = 'other', child_created_at = 1790000000000".to_owned(), "ledger-failed"),
+    ] {
+        fs::write(&ledger, &good).unwrap();
+        let connection = rusqlite::Connection::open(&ledger).unwrap();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        assert!(connection.execute(&sql, []).unwrap() > 0, "{sql}");
+        drop(connection);
+        let found = kinds(&chats, 4);
+        assert!(found.iter().any(|found| found == kind), "{sql}: {found:?}");
+        if kind == "circle" {
+            let bytes = fs::read(chats.log_of(&child)).unwrap();
+            chats.run(&["cite", &child, "r1", "--offline"]).fails(7, "relation-invalid");
+            assert_eq!(fs::read(chats.log_of(&child)).unwrap(), bytes);
+        }
+    }
+    // A session that is no side chat.
+    fs::write(&ledger, &good).unwrap();
+    let connection = rusqlite::Connection::open(&ledger).unwrap();
+    let columns = "child_created_at, child_cwd, parent, parent_created_at, parent_cwd, question, title, is_published, status, \
+        seed, permission, model, last_revision, created_at, updated_at";
+    let copied = columns.replacen("child_created_at", "1790000000000", 1);
+    let sql = format!("INSERT INTO chats (child, {columns}) SELECT 'other', {copied} FROM chats");
+    connection.execute(&sql, []).unwrap();
+    drop(connection);
+    assert_eq!(kinds(&chats, 4), ["no-sidechat"]);
+}
+
+#[test]
+fn what_a_rebuild_would_restore_is_told_and_nothing_is_made() {
+    let (chats, _) = used(V4);
+    let ledger = chats.sandbox.home().join("dshkit/sidechat.sqlite");
+    let connection = rusqlite::Connection::open(&ledger).unwrap();
+    connection.execute("DELETE FROM withdrawals", []).unwrap();
+    connection.execute("DELETE FROM folds WHERE revision = 2", []).unwrap();
+    drop(connection);
+    let trial = |restored: Value| {
+        let before = chats.everything();
+        let trial = chats.run(&["doctor", "--rebuild", "--dry-run"]).success().json();
+        assert_eq!((&trial["restored"], &trial["dryRun"]), (&restored, &json!(true)));
+        assert_eq!(chats.everything(), before);
+    };
+    trial(json!({"chats": 0, "folds": 1, "cites": 0, "withdrawals": 1}));
+    fs::remove_dir_all(chats.sandbox.home().join("dshkit")).unwrap();
+    trial(json!({"chats": 1, "folds": 2, "cites": 2, "withdrawals": 1}));
 }
 
 #[test]

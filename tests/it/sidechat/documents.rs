@@ -259,7 +259,14 @@ mirror! {
         #[serde(deserialize_with = "present")] target: Option<String>,
     }
     RelinkDocument { schema: String, chat: Chat, relink: Relink, dry_run: Option<bool>, }
-    Doctor { schema: String, ledger: DomainFile, plugin: DomainFile, findings: Vec<Finding>, restored: Option<Restored>, }
+    Doctor {
+        schema: String,
+        ledger: DomainFile,
+        plugin: DomainFile,
+        findings: Vec<Finding>,
+        restored: Option<Restored>,
+        dry_run: Option<bool>,
+    }
     DomainFile { path: String, present: bool, }
     Finding {
         kind: String,

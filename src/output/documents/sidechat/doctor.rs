@@ -18,9 +18,12 @@ pub struct DoctorDocument {
     plugin: FileDocument,
     /// What does not fit.
     findings: Vec<FindingDocument>,
-    /// With `--rebuild`: what was put into the ledger before.
+    /// With `--rebuild`: what was put into the ledger before, or would be.
     #[serde(skip_serializing_if = "Option::is_none")]
     restored: Option<RestoredDocument>,
+    /// Whether nothing was changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dry_run: Option<bool>,
 }
 
 /// A file.
@@ -86,8 +89,8 @@ impl From<&Finding> for FindingDocument {
 }
 
 impl DoctorDocument {
-    /// The document of what was found, and of what was put into the ledger before.
-    pub fn new(diagnosis: &Diagnosis, restored: Option<Restored>) -> DoctorDocument {
+    /// The document of what was found, and of what was put into the ledger before, or of a dry run would be.
+    pub fn new(diagnosis: &Diagnosis, restored: Option<Restored>, is_dry_run: bool) -> DoctorDocument {
         let path = |path: &std::path::Path| path.display().to_string();
         DoctorDocument {
             ledger: FileDocument { path: path(&diagnosis.ledger), present: diagnosis.has_ledger },
@@ -99,12 +102,17 @@ impl DoctorDocument {
                 cites,
                 withdrawals,
             }),
+            dry_run: is_dry_run.then_some(true),
         }
     }
 }
 
 impl Document for DoctorDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.doctor/1";
+
+    fn is_dry_run(&self) -> bool {
+        self.dry_run.is_some()
+    }
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         if let Some(RestoredDocument { chats, folds, cites, withdrawals }) = &self.restored {
