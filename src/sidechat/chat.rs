@@ -258,7 +258,7 @@ impl PermissionMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelChoice {
     /// How it was chosen.
-    pub strategy: ModelStrategy,
+    pub strategy: Option<ModelStrategy>,
     /// The model, where it is known.
     pub route: Option<Route>,
 }

@@ -116,9 +116,9 @@ pub fn draft(corpus: &Corpus, parent: &Record, wanted: &Wanted, now: i64) -> Res
         generated: None,
     };
     let model = match &wanted.model {
-        WantedModel::Inherit => ModelChoice { strategy: ModelStrategy::Inherit, route: reading.route.clone() },
-        WantedModel::Default => ModelChoice { strategy: ModelStrategy::Default, route: None },
-        WantedModel::Named(route) => ModelChoice { strategy: ModelStrategy::Custom, route: Some(route.clone()) },
+        WantedModel::Inherit => ModelChoice { strategy: Some(ModelStrategy::Inherit), route: reading.route.clone() },
+        WantedModel::Default => ModelChoice { strategy: Some(ModelStrategy::Default), route: None },
+        WantedModel::Named(route) => ModelChoice { strategy: Some(ModelStrategy::Custom), route: Some(route.clone()) },
     };
     Ok(Draft {
         text: first_message::text(&seed, &question, wanted.language),

@@ -1,9 +1,7 @@
 //! What the logs themselves tell of side chats: the marker each message of ours begins with. From them relations
 //! and committed folds can be had again when the ledger is lost (seed §9.3, §9.4).
 
-use super::chat::{
-    Chat, Identity, ModelChoice, ModelStrategy, Origin, Permission, PermissionMode, Seed, SessionRef, Status,
-};
+use super::chat::{Chat, Identity, ModelChoice, Origin, Permission, PermissionMode, Seed, SessionRef, Status};
 use super::citation::{Cite, Source};
 use super::first_message;
 use super::fold::{Basis, Fold, Place, State};
@@ -212,7 +210,7 @@ fn chat(record: &Record, parent: SessionRef, seed: String, text: &str, reading: 
             child_sandbox: reading.sandbox.clone(),
             child_approval: reading.approval.clone(),
         },
-        model: ModelChoice { strategy: ModelStrategy::Default, route: None },
+        model: ModelChoice { strategy: None, route: None },
         parent_baseline: None,
         created_at: at,
         updated_at: reading.status.last_time.unwrap_or(at),

@@ -237,15 +237,17 @@ impl Stored for Permission {
 
 impl Stored for ModelChoice {
     fn write(&self) -> Value {
-        object([("strategy", Some(self.strategy.name().into())), ("route", self.route.as_ref().map(Stored::write))])
+        object([
+            ("strategy", self.strategy.map(|strategy| strategy.name().into())),
+            ("route", self.route.as_ref().map(Stored::write)),
+        ])
     }
 
     fn read(view: View<'_>) -> Option<Self> {
-        let strategy = view.get("strategy")?;
+        let strategies = [ModelStrategy::Inherit, ModelStrategy::Default, ModelStrategy::Custom];
+        let strategy = |said: View<'_>| strategies.into_iter().find(|known| said.is_string(known.name()));
         Some(ModelChoice {
-            strategy: [ModelStrategy::Inherit, ModelStrategy::Default, ModelStrategy::Custom]
-                .into_iter()
-                .find(|known| strategy.is_string(known.name()))?,
+            strategy: optional(view, "strategy", strategy)?,
             route: optional(view, "route", Route::read)?,
         })
     }

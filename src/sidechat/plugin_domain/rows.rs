@@ -140,7 +140,7 @@ fn model_choice(row: View<'_>) -> Option<ModelChoice> {
     let kinds = [ModelStrategy::Inherit, ModelStrategy::Default, ModelStrategy::Custom];
     let route = row.get("selectedModel").or_else(|| strategy.get("selection"));
     Some(ModelChoice {
-        strategy: word(strategy, "kind", &kinds, ModelStrategy::name)?,
+        strategy: Some(word(strategy, "kind", &kinds, ModelStrategy::name)?),
         route: route.and_then(route_of),
     })
 }

@@ -48,7 +48,7 @@ fn a_side_chat_is_an_ordinary_session_and_its_parent_keeps_its_bytes() {
         assert_eq!(
             message["source"],
             json!({"kind": "plugin", "plugin": "dsh-sidechat", "form": "snapshot",
-                "sections": [{"name": "SideChat seed and question", "text": "[SideChat chat parent=parent-a created=1790000000000 seed=tail:1]"}]})
+                "sections": [{"name": "SideChat seed and question", "text": format!("[SideChat chat child={child} parent=parent-a created=1790000000000 seed=tail:1]")}]})
         );
         let text = message["content"][0]["text"].as_str().unwrap();
         assert_eq!(document["message"], text);

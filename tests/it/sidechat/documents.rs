@@ -7,7 +7,8 @@ use dshkit::stores::Encoding;
 use serde::Deserialize;
 
 mirror! {
-    Create { schema: String, chat: Chat, #[serde(deserialize_with = "present")] resume: Option<Open>, message: String,
+    Create { schema: String, chat: Chat, #[serde(deserialize_with = "present")] resume: Option<Open>,
+        #[serde(deserialize_with = "present")] message: Option<String>,
         not_enforced: Vec<String>, dry_run: Option<bool>, }
     Open { session_id: String, uri: String, #[serde(deserialize_with = "present")] cwd: Option<String>, command: String, }
     Chat {
@@ -103,7 +104,7 @@ mirror! {
         #[serde(deserialize_with = "present")] child_sandbox_mode: Option<String>,
         #[serde(deserialize_with = "present")] child_approval_policy: Option<String>,
     }
-    Model { strategy: String, #[serde(deserialize_with = "present")] route: Option<Route>, }
+    Model { #[serde(deserialize_with = "present")] strategy: Option<String>, #[serde(deserialize_with = "present")] route: Option<Route>, }
     Route { provider: String, model: String, }
     FoldDocument { schema: String, fold: Fold, existed: bool, pointer_error: Option<serde_json::Value>, dry_run: Option<bool>, }
     Commit { schema: String, fold: Fold, delivery: Delivery,

@@ -212,4 +212,24 @@ fn an_orphan_gets_a_new_parent_on_the_users_word_alone() {
     chats.run(&["commit", &second]).success();
     assert_eq!(super::written(&chats.sandbox.sessions(), "heir").len(), 1);
     chats.run(&["read", &child, "r1", "--as", "heir"]).success();
+    // Each says where it stands.
+    let shown = chats.run(&["show", &child]).success().json();
+    let whose: Vec<_> = shown["folds"].as_array().unwrap().iter().map(|fold| fold["parentSessionId"].clone()).collect();
+    assert_eq!(whose, [A, "heir"]);
+    let text = chats.sandbox.run(&["--format", "text", "sidechat", "show", &child]).success();
+    assert!(
+        text.text().contains(&format!(" of {A}, about")) && text.text().contains(" of the parent, about"),
+        "{text}"
+    );
+    // The ledger is lost: what stands in the new parent is named, and comes back when the user says whose it is.
+    fs::remove_dir_all(chats.sandbox.home().join("dshkit")).unwrap();
+    let rebuilt = chats.run(&["doctor", "--rebuild"]).success().json();
+    assert_eq!((&rebuilt["restored"]["chats"], &rebuilt["restored"]["folds"]), (&json!(2), &json!(0)));
+    let kinds: Vec<_> = rebuilt["findings"].as_array().unwrap().iter().map(|finding| &finding["kind"]).collect();
+    assert_eq!(kinds, ["orphaned", "elsewhere"]);
+    relink("heir", &[]).success();
+    assert_eq!(chats.run(&["doctor", "--rebuild"]).success().json()["restored"]["folds"], 1);
+    assert_eq!(chats.run(&["doctor"]).success().json()["findings"], json!([]));
+    let shown = chats.run(&["show", &child]).success().json();
+    assert_eq!((&shown["chat"]["latestFoldRevision"], &shown["chat"]["model"]["strategy"]), (&json!(2), &json!(null)));
 }

@@ -6,7 +6,7 @@ use crate::output::TextOut;
 use crate::output::documents::error::ErrorFacts;
 use crate::output::json::Js;
 use crate::output::terminal_text::visible_js;
-use crate::sidechat::chat::{Chat, Seed, SeedMessage, SessionRef};
+use crate::sidechat::chat::{Chat, ModelStrategy, Seed, SeedMessage, SessionRef};
 use crate::sidechat::listing::Listed;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -137,8 +137,8 @@ struct PermissionDocument {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ModelDocument {
-    /// `inherit` (that of the parent's newest request), `default` (that of dsh), or `custom`.
-    strategy: &'static str,
+    /// `inherit` (that of the parent's newest request), `default` (that of dsh), or `custom`; `null` if it is not known.
+    strategy: Option<&'static str>,
     /// The model, where it is known.
     route: Option<RouteDocument>,
 }
@@ -179,7 +179,7 @@ impl From<&Chat> for ChatDocument {
                 child_approval_policy: permission.child_approval.clone(),
             },
             model: ModelDocument {
-                strategy: chat.model.strategy.name(),
+                strategy: chat.model.strategy.map(ModelStrategy::name),
                 route: chat.model.route.as_ref().map(RouteDocument::from),
             },
             created_at: chat.created_at,

@@ -21,8 +21,8 @@ pub struct CreateDocument {
     chat: ChatDocument,
     /// How to open it in dsh; `null` if it was not made.
     resume: Option<OpenDocument>,
-    /// The text of its first message.
-    message: String,
+    /// The text of its first message; `null` of a dry run if a model has yet to write a part of it.
+    message: Option<String>,
     /// What no log makes a dsh heed.
     not_enforced: [&'static str; 3],
     /// Whether nothing was changed.
@@ -36,7 +36,7 @@ impl CreateDocument {
         CreateDocument {
             chat: ChatDocument::from(chat),
             resume: Some(OpenDocument::of(&chat.child)),
-            message: message.to_owned(),
+            message: Some(message.to_owned()),
             not_enforced: NOT_ENFORCED,
             dry_run: None,
         }
@@ -44,7 +44,8 @@ impl CreateDocument {
 
     /// The document of one that would be.
     pub fn trial(draft: &Draft) -> CreateDocument {
-        CreateDocument { resume: None, dry_run: Some(true), ..CreateDocument::of(&draft.chat, &draft.text) }
+        let message = draft.call().is_none().then(|| draft.text.clone());
+        CreateDocument { resume: None, message, dry_run: Some(true), ..CreateDocument::of(&draft.chat, &draft.text) }
     }
 }
 
@@ -69,7 +70,10 @@ impl Document for CreateDocument {
             }
             None => {
                 text.line("")?;
-                print_lines(text, &self.message)
+                match &self.message {
+                    Some(message) => print_lines(text, message),
+                    None => text.line("A model is asked for a part of the first message; --preview shows for what."),
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use super::calls::CallDocument;
 use super::print_lines;
 use crate::output::TextOut;
 use crate::output::json::Js;
-use crate::output::terminal_text::visible;
+use crate::output::terminal_text::{visible, visible_js};
 use crate::sidechat::chat::Chat;
 use crate::sidechat::estimate;
 use crate::sidechat::fold::{Fold, FoldMode, Review};
@@ -22,8 +22,11 @@ pub(super) struct FoldFacts {
     fold_id: Option<String>,
     /// The side chat.
     child_session_id: Js,
-    /// The session it is a conclusion for.
+    /// The session it is a conclusion for; of a committed one the session that was the parent then.
     parent_session_id: Js,
+    /// Whether that is the parent no more.
+    #[serde(skip)]
+    is_of_former_parent: bool,
     /// Its number in the side chat, from 1.
     pub(super) revision: Option<u64>,
     /// `generating`, `prepared`, `pending`, `committed`, or `failed`.
@@ -134,6 +137,8 @@ impl FoldFacts {
             mode: fold.mode.name(),
             base_revision: fold.mode.base(),
             standing: fold.standing.map(|standing| standing.name()),
+            parent_session_id: Js::from(fold.delivered_to.as_ref().unwrap_or(&chat.parent.id)),
+            is_of_former_parent: fold.delivered_to.as_ref().is_some_and(|parent| *parent != chat.parent.id),
             pointers: fold.pointers.iter().map(PointerDocument::from).collect(),
             through_seq: fold.basis.through_seq,
             supersedes_revision: fold.supersedes,
@@ -155,6 +160,7 @@ impl FoldFacts {
             fold_id: None,
             child_session_id: Js::from(&chat.child.id),
             parent_session_id: Js::from(&chat.parent.id),
+            is_of_former_parent: false,
             revision: None,
             state: "prepared",
             mode: FoldMode::Full.name(),
@@ -200,7 +206,11 @@ impl FoldFacts {
             line.push_str(&format!(" ({standing})"));
         }
         if let Some(seq) = self.parent_event_seq {
-            line.push_str(&format!(", seq {seq} of the parent"));
+            let parent = match self.is_of_former_parent {
+                true => &visible_js(&self.parent_session_id.0),
+                false => "the parent",
+            };
+            line.push_str(&format!(", seq {seq} of {parent}"));
         }
         if let (Some(tokens), Some(aware)) = (self.estimated_tokens, self.script_aware_tokens) {
             line.push_str(&format!(", about {tokens} of {} tokens (by script: {aware})", self.max_tokens));
