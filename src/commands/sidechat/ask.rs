@@ -114,7 +114,8 @@ fn listen(speech: &mut Speech, show: &mut dyn FnMut(&str)) -> Reply {
             Heard::Interrupted => break (None, Ending::Interrupted),
             Heard::Failed(fault) => {
                 let usage = fault.usage;
-                let fault = CallFault { message: fault.message, code: fault.code, status: fault.status };
+                let is_whole = fault.is_whole;
+                let fault = CallFault { message: fault.message, code: fault.code, status: fault.status, is_whole };
                 break (usage, Ending::Failed(fault));
             }
         }
