@@ -53,7 +53,8 @@ pub(super) fn run(args: &AskArgs, context: &mut Context) -> anyhow::Result<u8> {
     let question = Question::new(&ledger, &place.sessions(), &child, text.as_deref(), context.env.now)?;
     drop(ledger);
     if args.dry_run {
-        context.output.document(&AskDocument::trial(&question))?;
+        let route = args.asking.route(args.model.as_ref(), question.route(), context)?;
+        context.output.document(&AskDocument::trial(&question, route.as_ref()))?;
         return Ok(0);
     }
     let asker = args.asking.asker(args.model.as_ref(), question.route(), context)?;
