@@ -146,7 +146,7 @@ pub enum Code {
     DuplicateId,
     /// A log lies where dsh allows none.
     FlatLayout,
-    /// The session's log is behind a symbolic link.
+    /// The session's log is behind a symbolic link, or its lock is one.
     LinkedLog,
     /// The file system has no locks.
     NoLocks,

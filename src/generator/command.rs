@@ -1,6 +1,6 @@
 //! A command as a model: the prompt on its standard input, the answer on its standard output.
 
-use super::conversation::{CallFault, Conversation, Heard, Speech};
+use super::conversation::{CallFault, Conversation, Heard, Listener, Live, Speech};
 use super::{Answer, MAX_BYTES, Prompt, excerpt, failed, some_text};
 use crate::error::Failure;
 use crate::model::json::{Object, write_value};
@@ -45,7 +45,7 @@ impl CommandModel {
             Ok(child) => child,
             Err(error) => {
                 let fault = fault(format!("the model command cannot be run: {error}"));
-                return Speech::begin(self.timeout, None, move |hear| hear(Heard::Failed(fault)));
+                return Speech::begin(self.timeout, None, move |listener| listener.hear(Heard::Failed(fault)));
             }
         };
         write_in_background(&mut child, as_text(conversation));
@@ -53,21 +53,19 @@ impl CommandModel {
         let stderr = read_in_background(child.stderr.take(), MAX_ERROR_BYTES);
         let child = Arc::new(Mutex::new(child));
         let timeout = self.timeout;
-        Speech::begin(timeout, Some(Arc::clone(&child)), move |hear| {
-            let end = match speak(stdout, hear) {
+        Speech::begin(timeout, Some(Arc::clone(&child)), move |listener| {
+            let end = match speak(stdout, listener) {
                 Err(fault) => Heard::Failed(fault),
                 Ok(has_spoken) => match wait(&child, timeout) {
                     Some(status) if status.success() && has_spoken => Heard::End { usage: None, is_cut_off: false },
                     Some(status) if status.success() => {
                         Heard::Failed(CallFault::new("EMPTY_RESPONSE", "the model answered nothing"))
                     }
-                    Some(status) => {
-                        Heard::Failed(fault(format!("the model command failed, {status}: {}", said(&stderr))))
-                    }
+                    Some(status) => Heard::Failed(fault(broken(status, &stderr))),
                     None => Heard::Failed(fault("the model command did not end")),
                 },
             };
-            hear(end);
+            listener.hear(end);
         })
     }
 
@@ -94,7 +92,7 @@ impl CommandModel {
         }
         let status = ended(self.timeout, || child.try_wait().ok().flatten()).ok_or_else(late)?;
         if !status.success() {
-            return Err(failed(format!("the model command failed, {status}: {}", said(&stderr))));
+            return Err(failed(broken(status, &stderr)));
         }
         let text =
             String::from_utf8(written).map_err(|_| failed("the model command wrote something else than text"))?;
@@ -119,10 +117,12 @@ fn write_in_background(child: &mut Child, input: String) {
     }
 }
 
-/// What a command that failed has said of it.
-fn said(stderr: &mpsc::Receiver<io::Result<Vec<u8>>>) -> String {
+/// How a command failed, with what it has said of it, if anything.
+fn broken(status: ExitStatus, stderr: &mpsc::Receiver<io::Result<Vec<u8>>>) -> String {
     let said = stderr.recv_timeout(Duration::from_secs(1)).ok().and_then(Result::ok).unwrap_or_default();
-    excerpt(&String::from_utf8_lossy(&said))
+    let said = excerpt(&String::from_utf8_lossy(&said));
+    let colon = if said.is_empty() { "" } else { ": " };
+    format!("the model command failed, {status}{colon}{said}")
 }
 
 fn fault(message: impl Into<String>) -> CallFault {
@@ -143,8 +143,9 @@ fn as_text(conversation: &Conversation) -> String {
 }
 
 /// Tells what a command writes as it writes it, without the white space around it. Whether there was anything.
-fn speak(stdout: Option<impl Read>, hear: &mut dyn FnMut(Heard)) -> Result<bool, CallFault> {
-    let mut stdout = stdout.ok_or_else(|| fault("the model command has no output"))?;
+fn speak(stdout: Option<impl Read>, listener: &Listener) -> Result<bool, CallFault> {
+    let source = stdout.ok_or_else(|| fault("the model command has no output"))?;
+    let mut stdout = Live { source, listener };
     let mut held: Vec<u8> = Vec::new();
     let (mut bytes, mut is_begun) = (0, false);
     let mut buffer = [0; 4096];
@@ -173,7 +174,7 @@ fn speak(stdout: Option<impl Read>, hear: &mut dyn FnMut(Heard)) -> Result<bool,
         let rest = whole.len() - begun.len() + piece.len();
         if !piece.is_empty() {
             is_begun = true;
-            hear(Heard::Text(piece.to_owned()));
+            listener.hear(Heard::Text(piece.to_owned()));
             held.drain(..rest);
         }
         if read == 0 {
@@ -252,6 +253,7 @@ mod tests {
         let (text, code, message) = fault("echo half; echo why >&2; exit 3", LONG);
         assert_eq!((text.as_str(), code.as_str()), ("half", "UNKNOWN"));
         assert!(message.ends_with("why"), "{message}");
+        assert!(fault("exit 3", LONG).2.ends_with("exit status: 3"), "nothing was said of it");
         assert_eq!(fault("true", LONG).1, "EMPTY_RESPONSE");
         assert!(fault("printf '\\377'", LONG).2.contains("text"));
         assert!(fault("yes", LONG).2.contains("more than"));
@@ -278,7 +280,8 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_an_error() {
         let message = |command| ask(command, LONG).unwrap_err().message;
-        assert!(message("echo why >&2; exit 3").ends_with("why"));
+        assert!(message("echo why >&2; exit 3").ends_with("exit status: 3: why"));
+        assert!(message("exit 3").ends_with("exit status: 3"), "nothing was said of it");
         assert!(message("true").contains("nothing"));
         assert!(message("printf '\\377'").contains("text"));
         assert!(message("yes").contains("more than"));

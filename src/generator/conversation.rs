@@ -3,6 +3,7 @@
 //! The model is asked by a thread of its own, so that whoever listens can be interrupted. What the kinds of
 //! failure are called are the words dsh has for them.
 
+use std::io::{self, Read};
 use std::process::Child;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
@@ -61,50 +62,88 @@ pub struct CallFault {
     pub status: Option<u16>,
     /// What the model used all the same, as far as it says.
     pub usage: Option<CallUsage>,
+    /// Whether the model had ended what it said, and told of this then.
+    pub is_whole: bool,
 }
 
 impl CallFault {
     pub(super) fn new(code: &str, message: impl Into<String>) -> CallFault {
-        CallFault { message: message.into(), code: code.to_owned(), status: None, usage: None }
+        CallFault { message: message.into(), code: code.to_owned(), status: None, usage: None, is_whole: false }
+    }
+}
+
+/// Who listens to a model, for the thread that asks it. Who has stopped listening has no use for the rest.
+#[derive(Clone)]
+pub(super) struct Listener(Sender<Option<Heard>>);
+
+impl Listener {
+    /// Tells something that is to be heard.
+    pub(super) fn hear(&self, heard: Heard) {
+        let _ = self.0.send(Some(heard));
+    }
+
+    /// Tells that the model is still there, although there is nothing to be heard.
+    pub(super) fn is_alive(&self) {
+        let _ = self.0.send(None);
+    }
+}
+
+/// What is read from a model. Whatever comes is a sign of life.
+pub(super) struct Live<'l, R> {
+    pub(super) source: R,
+    pub(super) listener: &'l Listener,
+}
+
+impl<R: Read> Read for Live<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        self.listener.is_alive();
+        Ok(read)
     }
 }
 
 /// A model that is speaking. When this goes out of scope nobody listens any more, and a command is ended.
 pub struct Speech {
-    heard: Receiver<Heard>,
-    sender: Sender<Heard>,
+    /// What was heard; `None` is a sign of life.
+    heard: Receiver<Option<Heard>>,
+    listener: Listener,
     patience: Duration,
     command: Option<Arc<Mutex<Child>>>,
 }
 
 impl Speech {
-    /// Has a thread ask a model. `patience` is how long it may be silent.
+    /// Has a thread ask a model. `patience` is how long nothing at all may come of it.
     pub(super) fn begin(
         patience: Duration,
         command: Option<Arc<Mutex<Child>>>,
-        ask: impl FnOnce(&mut dyn FnMut(Heard)) + Send + 'static,
+        ask: impl FnOnce(&Listener) + Send + 'static,
     ) -> Speech {
         let (sender, heard) = mpsc::channel();
-        let into = sender.clone();
-        thread::spawn(move || {
-            // Who has stopped listening has no use for the rest.
-            ask(&mut |heard| drop(into.send(heard)));
-        });
-        Speech { heard, sender, patience, command }
+        let listener = Listener(sender);
+        let teller = listener.clone();
+        thread::spawn(move || ask(&teller));
+        Speech { heard, listener, patience, command }
     }
 
     /// Waits for the next thing to be heard. After the end, or a failure, there is none.
     pub fn hear(&mut self) -> Heard {
-        self.heard.recv_timeout(self.patience).unwrap_or_else(|_| {
-            let seconds = self.patience.as_secs();
-            Heard::Failed(CallFault::new("TIMEOUT", format!("the model was silent for {seconds} s")))
-        })
+        loop {
+            match self.heard.recv_timeout(self.patience) {
+                Ok(Some(heard)) => return heard,
+                Ok(None) => {}
+                Err(_) => {
+                    let seconds = self.patience.as_secs();
+                    let message = format!("the model was silent for {seconds} s");
+                    return Heard::Failed(CallFault::new("TIMEOUT", message));
+                }
+            }
+        }
     }
 
     /// What makes the next thing that is heard [`Heard::Interrupted`], from any thread.
     pub fn interrupter(&self) -> impl Fn() + Send + 'static {
-        let sender = self.sender.clone();
-        move || drop(sender.send(Heard::Interrupted))
+        let listener = self.listener.clone();
+        move || listener.hear(Heard::Interrupted)
     }
 }
 
@@ -116,5 +155,35 @@ impl Drop for Speech {
         {
             super::command::end(&mut child);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_read_is_a_sign_of_life() {
+        let (sender, heard) = mpsc::channel();
+        let listener = Listener(sender);
+        let mut live = Live { source: &b": keep-alive\n\n"[..], listener: &listener };
+        let mut bytes = [0; 7];
+        live.read_exact(&mut bytes).unwrap();
+        live.read_exact(&mut bytes).unwrap();
+        assert_eq!(heard.try_iter().collect::<Vec<_>>(), [None, None]);
+    }
+
+    #[test]
+    fn a_sign_of_life_is_waited_on_and_not_heard() {
+        let text = || Heard::Text("Yes.".to_owned());
+        let mut speech = Speech::begin(Duration::from_secs(30), None, move |listener| {
+            listener.is_alive();
+            listener.is_alive();
+            listener.hear(text());
+        });
+        assert_eq!(speech.hear(), text());
+        speech.patience = Duration::ZERO;
+        speech.listener.is_alive();
+        assert!(matches!(speech.hear(), Heard::Failed(fault) if fault.code == "TIMEOUT"));
     }
 }

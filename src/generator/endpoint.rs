@@ -1,13 +1,13 @@
 //! An endpoint that speaks the chat API of OpenAI, as DeepSeek's does.
 
-use super::conversation::{CallFault, Conversation, Heard, Speech};
+use super::conversation::{CallFault, Conversation, Heard, Listener, Live, Speech};
 use super::{Answer, MAX_BYTES, Prompt, excerpt, failed, server_events, some_text};
 use crate::error::Failure;
 use crate::model::call_usage::CallUsage;
 use crate::model::js_string::{JsStr, JsString};
 use crate::model::json::{Kind, Object, Value, View, parse, write_value};
 use std::fmt;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::time::Duration;
 use ureq::http::{HeaderMap, Response, header};
 use ureq::{Agent, Body};
@@ -18,7 +18,7 @@ pub const DEEPSEEK: &str = "https://api.deepseek.com";
 /// How long to wait before the second and the third try, where the endpoint does not say.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
-/// The longest wait an endpoint may ask for.
+/// The longest wait an endpoint may ask for. Who asks for more is not asked again, as dsh does.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// The most that is read of a stream, in bytes: of each piece of an answer there is much that is none of it.
@@ -33,7 +33,7 @@ pub struct EndpointModel {
     pub model: String,
     /// The key, if it wants one. It is told to nobody else.
     pub key: Option<String>,
-    /// How long one call may take.
+    /// How long one call may take; in a conversation, how long nothing at all may come.
     pub timeout: Duration,
     /// What waits between tries.
     pub sleep: fn(Duration),
@@ -56,6 +56,8 @@ struct Fault {
     retry: Option<Option<Duration>>,
     /// What the model used all the same, as far as it says.
     usage: Option<Box<CallUsage>>,
+    /// Whether it was told at the end of a whole stream.
+    is_whole: bool,
 }
 
 impl EndpointModel {
@@ -71,12 +73,13 @@ impl EndpointModel {
         let body = self.body(messages, prompt.max_tokens, false);
         let answer = self.patiently(|| {
             let (_, mut body) = self.post(&agent, &body)?.into_parts();
-            answer(&read(&mut body)?)
+            answer(&read(body.with_config().limit(MAX_BYTES).reader())?)
         });
         answer.map_err(|fault| failed(format!("the model at {} gave no answer: {}", self.url, self.cleaned(&fault))))
     }
 
-    /// Has the endpoint go on with a conversation, and say it piece by piece.
+    /// Has the endpoint go on with a conversation, and say it piece by piece. Every byte that comes, and every
+    /// answer that it is too busy, is a sign of life; dsh counts the comments in a stream as such.
     pub(super) fn converse(&self, conversation: &Conversation) -> Speech {
         let model = self.clone();
         let message = |message: &super::conversation::Message| {
@@ -84,20 +87,26 @@ impl EndpointModel {
         };
         let messages = conversation.messages.iter().map(message).collect();
         let body = self.body(messages, conversation.max_tokens, true);
-        Speech::begin(self.timeout, None, move |hear| {
+        Speech::begin(self.timeout, None, move |listener| {
             let agent = model.agent(None);
-            // Only what has not begun to speak can be asked again.
-            let response = model.patiently(|| model.post(&agent, &body));
-            let end = response.and_then(|response| listen(response, hear)).unwrap_or_else(|fault| {
+            // Only what has not begun to speak can be asked again. Our own waiting is not its silence.
+            let response = model.patiently(|| {
+                listener.is_alive();
+                let response = model.post(&agent, &body);
+                listener.is_alive();
+                response
+            });
+            let end = response.and_then(|response| listen(response, listener)).unwrap_or_else(|fault| {
                 let message = format!("the model at {} failed: {}", model.url, model.cleaned(&fault));
                 Heard::Failed(CallFault {
                     message,
                     code: fault.code,
                     status: fault.status,
                     usage: fault.usage.map(|usage| *usage),
+                    is_whole: fault.is_whole,
                 })
             });
-            hear(end);
+            listener.hear(end);
         })
     }
 
@@ -122,13 +131,23 @@ impl EndpointModel {
         )
     }
 
-    /// Tries, and tries again twice what the endpoint is too busy for.
+    /// Tries, and tries again twice what the endpoint is too busy for, unless it wants more time than there is.
     fn patiently<T>(&self, attempt: impl Fn() -> Result<T, Fault>) -> Result<T, Fault> {
         for pause in BACKOFF {
-            match attempt() {
-                Err(Fault { retry: Some(wait), .. }) => (self.sleep)(wait.unwrap_or(pause).min(MAX_WAIT)),
-                result => return result,
-            }
+            let fault = match attempt() {
+                Err(fault) => fault,
+                answer => return answer,
+            };
+            let wait = match fault.retry {
+                None => return Err(fault),
+                Some(Some(wait)) if wait > MAX_WAIT || wait >= self.timeout => {
+                    let message = format!("{}; it wants to be left alone for {} s", fault.message, wait.as_secs());
+                    return Err(Fault { message, ..fault });
+                }
+                Some(Some(wait)) => wait,
+                Some(None) => pause.min(self.timeout / 2),
+            };
+            (self.sleep)(wait);
         }
         attempt()
     }
@@ -172,7 +191,10 @@ impl EndpointModel {
         }
         let (parts, mut body) = response.into_parts();
         let status = parts.status.as_u16();
-        let said = read(&mut body).ok().map(|text| said(&text)).filter(|said| !said.is_empty());
+        let said = read(body.with_config().limit(MAX_BYTES).reader())
+            .ok()
+            .map(|text| said(&text))
+            .filter(|said| !said.is_empty());
         let may_retry = status == 429 || (500..600).contains(&status);
         Err(Fault {
             message: format!("status {status}{}", said.map(|said| format!(": {said}")).unwrap_or_default()),
@@ -180,6 +202,7 @@ impl EndpointModel {
             status: Some(status),
             retry: may_retry.then(|| retry_after(&parts.headers)),
             usage: None,
+            is_whole: false,
         })
     }
 }
@@ -198,20 +221,26 @@ fn code_of(status: u16) -> String {
 
 /// Listens to what an endpoint streams, and gives the end of it. An endpoint that does not stream says all at
 /// once.
-fn listen(response: Response<Body>, hear: &mut dyn FnMut(Heard)) -> Result<Heard, Fault> {
+///
+/// A stream has ended when it says `[DONE]`, and not before, whatever reason to finish it has named: every dsh
+/// wants its end mark too, and calls a stream that stops, or is silent, before it a failed call. What had come is in
+/// the log all the same, and the question can be asked again.
+fn listen(response: Response<Body>, listener: &Listener) -> Result<Heard, Fault> {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let is_stream = kind.is_none_or(|kind| kind.contains("event-stream"));
     let (_, mut body) = response.into_parts();
     if !is_stream {
-        let answer = answer(&read(&mut body)?)?;
-        hear(Heard::Text(answer.text));
+        let source = body.with_config().limit(MAX_BYTES).reader();
+        let answer = answer(&read(Live { source, listener })?)?;
+        listener.hear(Heard::Text(answer.text));
         return Ok(Heard::End { usage: answer.usage, is_cut_off: false });
     }
     let mut stream = Stream::default();
-    let reader = BufReader::new(body.with_config().limit(MAX_STREAM_BYTES).reader());
+    let source = body.with_config().limit(MAX_STREAM_BYTES).reader();
+    let reader = BufReader::new(Live { source, listener });
     let mut wrong = None;
     let is_over = server_events::read(reader, &mut |data| {
-        stream.take(data, hear).unwrap_or_else(|fault| {
+        stream.take(data, listener).unwrap_or_else(|fault| {
             wrong = Some(fault);
             true
         })
@@ -236,7 +265,7 @@ struct Stream {
 
 impl Stream {
     /// Takes the data of one event; whether it was the last.
-    fn take(&mut self, data: &str, hear: &mut dyn FnMut(Heard)) -> Result<bool, Fault> {
+    fn take(&mut self, data: &str, listener: &Listener) -> Result<bool, Fault> {
         if data == "[DONE]" {
             return Ok(true);
         }
@@ -253,11 +282,11 @@ impl Stream {
         let part = |key| choice.get("delta").and_then(|delta| delta.get(key)).and_then(View::string);
         if let Some(piece) = part("reasoning_content").and_then(|piece| self.reasoning.join(&piece)) {
             self.bytes += piece.len() as u64;
-            hear(Heard::Reasoning(piece));
+            listener.hear(Heard::Reasoning(piece));
         }
         if let Some(piece) = part("content").and_then(|piece| self.text.join(&piece)) {
             self.bytes += piece.len() as u64;
-            hear(Heard::Text(piece));
+            listener.hear(Heard::Text(piece));
         }
         if self.bytes > MAX_BYTES {
             return Err(fault("MALFORMED_RESPONSE", format!("it wrote more than {MAX_BYTES} bytes")));
@@ -268,23 +297,19 @@ impl Stream {
         Ok(false)
     }
 
+    /// What a whole stream comes to. As for dsh, one that ends at the most the model may write is an answer even with
+    /// nothing in it.
     fn end(self) -> Result<Heard, Fault> {
-        let is_cut_off = match self.finish.as_deref() {
-            None | Some("stop") => false,
-            Some("length") => true,
+        let is_cut_off = self.finish.as_deref() == Some("length");
+        let fault = match self.finish.as_deref() {
+            None | Some("stop") if self.bytes == 0 => fault("EMPTY_RESPONSE", "the model answered nothing"),
+            None | Some("stop" | "length") => return Ok(Heard::End { usage: self.usage, is_cut_off }),
             Some(reason) => {
                 let reason = excerpt(reason);
-                let fault = fault(&reason.to_uppercase(), format!("the answer ended with {reason:?}"));
-                return Err(Fault { usage: self.usage.map(Box::new), ..fault });
+                fault(&reason.to_uppercase(), format!("the answer ended with {reason:?}"))
             }
         };
-        if self.bytes == 0 {
-            return Err(Fault {
-                usage: self.usage.map(Box::new),
-                ..fault("EMPTY_RESPONSE", "the model answered nothing")
-            });
-        }
-        Ok(Heard::End { usage: self.usage, is_cut_off })
+        Err(Fault { usage: self.usage.map(Box::new), is_whole: true, ..fault })
     }
 }
 
@@ -307,9 +332,10 @@ impl Half {
     }
 }
 
-fn read(body: &mut Body) -> Result<String, Fault> {
-    let bytes = body.with_config().limit(MAX_BYTES).read_to_vec();
-    let bytes = bytes.map_err(|error| fault("TRANSPORT", error.to_string()))?;
+/// Reads a body that is bounded already.
+fn read(mut body: impl Read) -> Result<String, Fault> {
+    let mut bytes = Vec::new();
+    body.read_to_end(&mut bytes).map_err(|error| fault("TRANSPORT", error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| malformed("it answered something else than text"))
 }
 
@@ -360,7 +386,7 @@ fn usage(usage: View<'_>) -> Option<CallUsage> {
 }
 
 fn fault(code: &str, message: impl Into<String>) -> Fault {
-    Fault { message: message.into(), code: code.to_owned(), status: None, retry: None, usage: None }
+    Fault { message: message.into(), code: code.to_owned(), status: None, retry: None, usage: None, is_whole: false }
 }
 
 fn malformed(message: &str) -> Fault {
@@ -483,13 +509,14 @@ mod tests {
         let said = r#"{"choices":[{"delta":{"content":"Half"}}]}"#;
         let cut = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
         let used = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#;
+        let stopped = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
         let cases: [(&[&str], &str); 7] = [
             (&[said], "STREAM_CLOSED"),
             (&[said, "<html>"], "MALFORMED_RESPONSE"),
             (&[said, r#"{"error":{"message":"overloaded, sk-secret"}}"#], "SERVER"),
             (&[said, r#"{"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#, "[DONE]"], "CONTENT_FILTER"),
             (&["[DONE]"], "EMPTY_RESPONSE"),
-            (&[cut, "[DONE]"], "EMPTY_RESPONSE"),
+            (&[said, stopped], "STREAM_CLOSED"),
             (&[used, "[DONE]"], "EMPTY_RESPONSE"),
         ];
         for (events, code) in cases {
@@ -499,9 +526,12 @@ mod tests {
             assert!(!fault.message.contains("sk-secret"), "{}", fault.message);
             assert_eq!(pieces.len(), usize::from(events[0] == said), "{code}");
             assert_eq!(fault.usage.is_some(), events[0] == used, "{code}");
+            assert_eq!(fault.is_whole, events.last() == Some(&"[DONE]"), "{code}");
         }
-        let (_, end, _) = hear(vec![stream(&[said, cut, "[DONE]"])]);
-        assert_eq!(end, Heard::End { usage: None, is_cut_off: true });
+        for events in [&[said, cut, "[DONE]"][..], &[cut, "[DONE]"]] {
+            let (pieces, end, _) = hear(vec![stream(events)]);
+            assert_eq!((pieces.len(), end), (events.len() - 2, Heard::End { usage: None, is_cut_off: true }));
+        }
         for (status, code) in [(401, "AUTH"), (400, "INVALID_REQUEST"), (402, "QUOTA"), (404, "HTTP_404")] {
             let body = r#"{"error":{"message":"no"}}"#;
             let (_, end, asked) = hear(vec![response(&format!("{status} X"), "", body)]);
@@ -509,6 +539,28 @@ mod tests {
             assert_eq!((fault.code.as_str(), fault.status, asked.len()), (code, Some(status), 1));
             assert!(fault.message.ends_with(": no"));
         }
+    }
+
+    #[test]
+    fn who_wants_to_be_left_alone_for_longer_than_there_is_time_is() {
+        let busy = |wait: &str| {
+            response("429 Too Many", &format!("Retry-After: {wait}\r\n"), r#"{"error":{"message":"slow"}}"#)
+        };
+        for wait in ["20", "31"] {
+            let (_, end, asked) = hear(vec![busy(wait)]);
+            let Heard::Failed(fault) = end else { panic!("{end:?}") };
+            assert_eq!((fault.code.as_str(), fault.status, asked.len()), ("RATE_LIMIT", Some(429), 1));
+            assert!(
+                fault.message.ends_with(&format!(": slow; it wants to be left alone for {wait} s")),
+                "{}",
+                fault.message
+            );
+        }
+        let (_, end, asked) = hear(vec![busy("19"), good("Yes.")]);
+        assert!(matches!(end, Heard::End { .. }) && asked.len() == 2, "{end:?}");
+        let (answer, asked) = ask(vec![busy("20")]);
+        assert!(answer.unwrap_err().message.contains("status 429"));
+        assert_eq!(asked.len(), 1);
     }
 
     #[test]

@@ -180,7 +180,7 @@ pub(super) fn refusal(error: AppendError) -> Failure {
         AppendError::Elsewhere(_) => Code::IdentityMismatch,
         AppendError::Duplicate(_) => Code::DuplicateId,
         AppendError::FlatLayout(_) => Code::FlatLayout,
-        AppendError::Linked(_) => Code::LinkedLog,
+        AppendError::Linked(_) | AppendError::LinkedLock(_) => Code::LinkedLog,
         AppendError::Subagent => Code::SubagentSession,
         AppendError::NoStep => Code::NoStep,
         AppendError::NoSystemHead => Code::NoSystemHead,

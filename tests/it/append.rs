@@ -416,6 +416,7 @@ fn a_session_that_somebody_holds_is_left_alone() {
         let lock = File::create(path.with_file_name("session.lock")).unwrap();
         lock.try_lock().unwrap();
         refuses(&sandbox, &store, &offline(&notice(1)), "session-held", true);
+        assert!(AppendError::Held.to_string().contains("dshkit"), "nobody can tell who it is");
         lock.unlock().unwrap();
         assert!(matches!(add(&store, &offline(&notice(1))), Ok(Outcome::Appended(_))));
         // And we let go of it ourselves.
@@ -618,6 +619,29 @@ fn a_lock_that_is_no_file_keeps_nobody_waiting() {
     assert_eq!(add(&store, &offline(&notice(1))).unwrap_err().reason(), "write-failed");
     assert_eq!(fs::read(&path).unwrap(), before);
     drop(sandbox);
+}
+
+#[test]
+fn a_lock_that_is_a_link_is_not_followed() {
+    for kind in [PLAIN, V4] {
+        let (sandbox, store, path) = closed(kind);
+        let lock = path.with_file_name("session.lock");
+        let target = sandbox.path("elsewhere");
+        symlink(&target, &lock).unwrap();
+        refuses(&sandbox, &store, &offline(&notice(1)), "linked-lock", false);
+        assert!(!target.exists(), "no file is made where it leads");
+        fs::write(&target, "precious").unwrap();
+        refuses(&sandbox, &store, &offline(&notice(1)), "linked-lock", false);
+        // One that is put there after the look is not followed either.
+        fs::remove_file(&lock).unwrap();
+        fs::remove_file(&target).unwrap();
+        let link = || symlink(&target, &lock).unwrap();
+        let mut steps = Meddle { step: "lock-open", times: 1, action: &link };
+        let error = store.append(&session(&store, "a"), &offline(&notice(1)), &mut Blind, &mut steps).unwrap_err();
+        assert_eq!(error.reason(), "write-failed", "{error}");
+        assert!(!target.exists());
+        assert_eq!(fs::read(path).unwrap(), whole(kind));
+    }
 }
 
 #[test]

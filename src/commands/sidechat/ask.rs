@@ -53,7 +53,8 @@ pub(super) fn run(args: &AskArgs, context: &mut Context) -> anyhow::Result<u8> {
     let question = Question::new(&ledger, &place.sessions(), &child, text.as_deref(), context.env.now)?;
     drop(ledger);
     if args.dry_run {
-        context.output.document(&AskDocument::trial(&question))?;
+        let route = args.asking.route(args.model.as_ref(), question.route(), context)?;
+        context.output.document(&AskDocument::trial(&question, route.as_ref()))?;
         return Ok(0);
     }
     let asker = args.asking.asker(args.model.as_ref(), question.route(), context)?;
@@ -114,7 +115,8 @@ fn listen(speech: &mut Speech, show: &mut dyn FnMut(&str)) -> Reply {
             Heard::Interrupted => break (None, Ending::Interrupted),
             Heard::Failed(fault) => {
                 let usage = fault.usage;
-                let fault = CallFault { message: fault.message, code: fault.code, status: fault.status };
+                let is_whole = fault.is_whole;
+                let fault = CallFault { message: fault.message, code: fault.code, status: fault.status, is_whole };
                 break (usage, Ending::Failed(fault));
             }
         }

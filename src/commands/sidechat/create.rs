@@ -1,6 +1,6 @@
 //! `sidechat create`: a side chat of a session.
 
-use super::model_args::ModelArgs;
+use super::model_args::{ModelArgs, is_name};
 use super::place::Place;
 use super::text_argument::or_stdin;
 use crate::commands::Context;
@@ -102,6 +102,9 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
     let place = Place::of(context)?;
     let parent = place.session(&args.parent)?;
     let mut draft = draft(&place.corpus, parent, &wanted, context.env.now)?;
+    if let Some(call) = draft.call() {
+        args.asking.route(args.task_model.as_ref(), call.route.as_ref(), context)?;
+    }
     if args.dry_run {
         context.output.document(&CreateDocument::trial(&draft))?;
         return Ok(0);
@@ -134,7 +137,7 @@ fn model(text: &str) -> Result<WantedModel, Failure> {
     match (text, text.split_once('/')) {
         ("inherit", _) => Ok(WantedModel::Inherit),
         ("default", _) => Ok(WantedModel::Default),
-        (_, Some((provider, model))) if !provider.is_empty() && !model.is_empty() => {
+        (_, Some((provider, model))) if is_name(provider) && is_name(model) => {
             Ok(WantedModel::Named(Route { provider: js(provider), model: js(model) }))
         }
         _ => Err(Failure::new(Code::BadRequest, format!("{text:?} is no model"))

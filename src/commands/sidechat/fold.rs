@@ -11,6 +11,7 @@ use crate::commands::Context;
 use crate::error::{Code, Failure};
 use crate::output::documents::sidechat::fold::FoldDocument;
 use crate::output::documents::sidechat::prompt::PromptDocument;
+use crate::projections::token_usage::Route;
 use crate::sidechat::commit::require_good;
 use crate::sidechat::fold::{Fold, FoldMode, Review};
 use crate::sidechat::id::Id;
@@ -153,6 +154,7 @@ fn trial(args: &FoldArgs, context: &mut Context, foldable: &Foldable, language: 
     let text = match &args.source.text {
         Some(file) => from_file(file)?,
         None if args.source.generate => {
+            args.asking.route(args.model.as_ref(), route(foldable), context)?;
             return print_request(context, &foldable.request(language));
         }
         None => return Err(no_source().into()),
@@ -187,6 +189,11 @@ fn mode(args: &FoldArgs) -> Result<FoldMode, Failure> {
     }
 }
 
+/// The model that is asked if nobody names one.
+fn route(foldable: &Foldable) -> Option<&Route> {
+    foldable.reading.route.as_ref().or(foldable.chat.model.route.as_ref())
+}
+
 fn no_source() -> Failure {
     Failure::new(Code::Usage, "nothing says where the text of the fold comes from")
         .hint("say --text FILE, --generate, --edit, or --prompt")
@@ -216,8 +223,7 @@ impl Work<'_> {
 
     fn by_model(&self, context: &Context) -> Result<Prepared, Failure> {
         let (home, now) = (&self.place.home, context.env.now);
-        let route = self.foldable.reading.route.as_ref().or(self.foldable.chat.model.route.as_ref());
-        let asker = self.args.asking.asker(self.args.model.as_ref(), route, context)?;
+        let asker = self.args.asking.asker(self.args.model.as_ref(), route(self.foldable), context)?;
         let mut ask = |request: &_| asker.ask(request);
         let prepared = prepare::by_model(home, self.foldable, self.id, self.language, now, &mut ask, &mut Unwatched)?;
         if self.args.edit { self.edit(context, &prepared.fold) } else { Ok(prepared) }

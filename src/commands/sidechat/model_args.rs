@@ -1,7 +1,6 @@
 //! Which model is asked, and how.
 
 use crate::commands::Context;
-use crate::config;
 use crate::env;
 use crate::error::{Code, Failure};
 use crate::generator::command::CommandModel;
@@ -38,7 +37,7 @@ pub(super) struct ModelArgs {
     /// DEEPSEEK_API_KEY for DeepSeek's alone]
     #[arg(long, value_name = "VARIABLE", conflicts_with = "model_command")]
     key_env: Option<String>,
-    /// How long one call may take, in seconds
+    /// How long one call may take, in seconds; for `sidechat ask`, how long nothing may come of the model
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
     timeout: u32,
 }
@@ -53,6 +52,30 @@ pub(super) struct Asker {
     now: i64,
 }
 
+/// Which model was chosen. Whether it can be asked is another question.
+struct Choice<'c> {
+    way: Way<'c>,
+    /// The model, if one is named or the session has used one.
+    model: Option<String>,
+    /// Whether somebody has named the model.
+    is_named: bool,
+    /// The model as a log names it.
+    logged: Option<Route>,
+}
+
+/// How a model is asked.
+enum Way<'c> {
+    /// By running this.
+    Command(String),
+    /// At an address; `None` is that of DeepSeek.
+    Endpoint {
+        /// The address with its host.
+        address: Option<(&'c str, &'c str)>,
+        /// The variable that holds the key.
+        key_env: Option<&'c str>,
+    },
+}
+
 impl ModelArgs {
     /// The model to ask: the named one, the configured one, or that of a session's newest request.
     pub(super) fn asker(
@@ -62,31 +85,17 @@ impl ModelArgs {
         context: &Context,
     ) -> Result<Asker, Failure> {
         let now = context.env.now;
-        let elsewhere = config::Model::default();
-        let is_elsewhere = self.model_command.is_some() || self.endpoint.is_some();
-        let configured = if is_elsewhere { &elsewhere } else { &context.config.model };
-        let named = named.or(configured.name.as_ref());
-        let model = named.cloned().or_else(|| of_session.map(|route| route.model.to_string_lossy().into_owned()));
         let timeout = Duration::from_secs(self.timeout.into());
-        let logged = |provider: &str| match named {
-            Some(model) => Some(Route { provider: js(provider), model: js(model) }),
-            None => of_session.cloned(),
+        let Choice { way, model, is_named, logged } = self.choice(named, of_session, context)?;
+        let (address, key_env) = match way {
+            Way::Command(command) => {
+                let generator = Generator::Command(CommandModel { command, model, timeout });
+                return Ok(Asker { generator, route: None, logged, now });
+            }
+            Way::Endpoint { address, key_env } => (address, key_env),
         };
-        // Who names a key wants an endpoint.
-        let words = configured.command.as_ref().filter(|_| self.key_env.is_none());
-        let command = match (&self.model_command, words) {
-            (Some(command), _) => Some(command.clone()),
-            (None, Some(words)) => Some(shell_line(words)?),
-            (None, None) => None,
-        };
-        if let Some(command) = command {
-            let generator = Generator::Command(CommandModel { command, model, timeout });
-            return Ok(Asker { generator, route: None, logged: logged("command"), now });
-        }
-        let endpoint = self.endpoint.as_ref().or(configured.endpoint.as_ref());
-        let key_env = self.key_env.as_ref().or(configured.key_env.as_ref());
         let usage = |message: &str, hint: &str| Err(Failure::new(Code::Usage, message).hint(hint));
-        if endpoint.is_none() && named.is_none() {
+        if address.is_none() && !is_named {
             let is_deepseek = |route: &Route| route.provider.to_string_lossy().contains("deepseek");
             if !of_session.is_some_and(is_deepseek) {
                 let message = "the session's model is not one of DeepSeek's, or not known";
@@ -96,32 +105,69 @@ impl ModelArgs {
         let Some(model) = model else {
             return usage("no model is named, and the session has used none", "name one");
         };
-        let url = endpoint.cloned().unwrap_or_else(|| DEEPSEEK.to_owned());
-        let variable = match (key_env, endpoint) {
-            (Some(variable), _) => Some(variable.as_str()),
-            (None, None) => Some(DEEPSEEK_KEY),
-            (None, Some(_)) => None,
-        };
-        let key = variable
-            .map(|variable| {
-                env::key(variable).ok_or_else(|| {
-                    Failure::new(Code::Usage, format!("the environment variable {variable} holds no key"))
-                        .hint("set it, or ask a model with --model-command")
-                })
-            })
-            .transpose()?;
-        let host = host_of(&url).ok_or_else(|| {
-            Failure::new(Code::Usage, format!("{url:?} is no address of an endpoint")).hint("it begins with https://")
-        })?;
+        let variable = key_env.or(address.is_none().then_some(DEEPSEEK_KEY));
+        let key = variable.map(key_in).transpose()?;
+        let (url, host) = address.unwrap_or((DEEPSEEK, "deepseek"));
         let is_local = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
         if key.is_some() && !is_local && url.starts_with("http://") {
             return usage("a key is not sent unencrypted", "use the https:// address of the endpoint");
         }
-        let provider = if endpoint.is_none() { "deepseek" } else { host };
-        let route = Route { provider: js(provider), model: js(&model) };
-        let logged = logged(if endpoint.is_none() { DEEPSEEK_PROVIDER } else { host });
+        let route = Route { provider: js(host), model: js(&model) };
+        let url = url.to_owned();
         let generator = Generator::Endpoint(EndpointModel { url, model, key, timeout, sleep: thread::sleep });
         Ok(Asker { generator, route: Some(route), logged, now })
+    }
+
+    /// The model that [`ModelArgs::asker`] would ask, as a log names it; `None` if none is known. Nobody needs to be
+    /// there to be asked.
+    ///
+    /// # Errors
+    /// What was chosen is no model.
+    pub(super) fn route(
+        &self,
+        named: Option<&String>,
+        of_session: Option<&Route>,
+        context: &Context,
+    ) -> Result<Option<Route>, Failure> {
+        Ok(self.choice(named, of_session, context)?.logged)
+    }
+
+    fn choice<'c>(
+        &'c self,
+        named: Option<&'c String>,
+        of_session: Option<&Route>,
+        context: &'c Context,
+    ) -> Result<Choice<'c>, Failure> {
+        // What is configured is for the configured place alone.
+        let is_elsewhere = self.model_command.is_some() || self.endpoint.is_some();
+        let configured = (!is_elsewhere).then_some(&context.config.model);
+        let name = match (named, configured.and_then(|model| model.name.as_ref())) {
+            (Some(name), _) => Some(checked_name(name, Code::Usage, "")?),
+            (None, Some(name)) => Some(checked_name(name, Code::InvalidConfig, ", as `model.name` is configured")?),
+            (None, None) => None,
+        };
+        // Who names a key wants an endpoint.
+        let words = configured.and_then(|model| model.command.as_ref()).filter(|_| self.key_env.is_none());
+        let command = match (&self.model_command, words) {
+            (Some(command), _) => Some(command.clone()),
+            (None, Some(words)) => Some(shell_line(words)?),
+            (None, None) => None,
+        };
+        let (way, provider) = match command {
+            Some(command) => (Way::Command(command), "command"),
+            None => {
+                let url = self.endpoint.as_ref().or_else(|| configured?.endpoint.as_ref());
+                let address = url.map(|url| host_of(url).map(|host| (url.as_str(), host))).transpose()?;
+                let key_env = self.key_env.as_ref().or_else(|| configured?.key_env.as_ref()).map(String::as_str);
+                (Way::Endpoint { address, key_env }, address.map_or(DEEPSEEK_PROVIDER, |(_, host)| host))
+            }
+        };
+        let of_session_name = || of_session.map(|route| route.model.to_string_lossy().into_owned());
+        let logged = match name {
+            Some(model) => Some(Route { provider: js(provider), model: js(model) }),
+            None => of_session.cloned(),
+        };
+        Ok(Choice { way, model: name.map(str::to_owned).or_else(of_session_name), is_named: name.is_some(), logged })
     }
 }
 
@@ -167,13 +213,45 @@ fn shell_line(words: &[String]) -> Result<String, Failure> {
     Ok(quoted.join(" "))
 }
 
+/// Whether a model can be called so: a log takes no empty name, and none that cannot be seen is meant.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.trim() == text && !text.contains(char::is_control)
+}
+
+fn checked_name<'n>(name: &'n str, code: Code, origin: &str) -> Result<&'n str, Failure> {
+    if is_name(name) {
+        return Ok(name);
+    }
+    Err(Failure::new(code, format!("{name:?} is no name of a model{origin}"))
+        .hint("a name is not empty, and has no control characters in it and no white space around it"))
+}
+
+/// The key in an environment variable. dsh takes the same characters for one.
+fn key_in(variable: &str) -> Result<String, Failure> {
+    let failure = |message: &str| Failure::new(Code::Usage, format!("the environment variable {variable} {message}"));
+    let key = env::key(variable)
+        .ok_or_else(|| failure("holds no key").hint("set it, or ask a model with --model-command"))?;
+    if key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(key);
+    }
+    Err(failure("holds characters that no key has: a line feed, a space, or others").hint("set it to the key alone"))
+}
+
 /// The host of an address, without its port.
-fn host_of(url: &str) -> Option<&str> {
+fn host_of(url: &str) -> Result<&str, Failure> {
+    host_in(url).ok_or_else(|| {
+        Failure::new(Code::Usage, format!("{url:?} is no address of an endpoint"))
+            .hint("it begins with https://, or with http:// if no key is sent there or it is on this computer")
+    })
+}
+
+fn host_in(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     };
-    (!host.is_empty() && !host.contains('@')).then_some(host)
+    let is_odd = |c: char| c == '@' || c.is_whitespace() || c.is_control();
+    (!host.is_empty() && !host.contains(is_odd)).then_some(host)
 }

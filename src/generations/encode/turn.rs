@@ -3,7 +3,8 @@
 //!
 //! A turn has one step, for no tool is called. What the model streamed stands in the log piece by piece, then
 //! together in its message. A call that failed leaves the reason and no message; an answer that was broken
-//! off leaves what had come, marked as interrupted.
+//! off leaves what had come, marked as interrupted. One that ended at the most the model may write leaves a message
+//! even if nothing had come: its content is empty then, and no model is sent it.
 
 use super::object;
 use crate::model::call_usage::CallUsage;
@@ -138,6 +139,8 @@ pub struct CallFault {
     pub code: String,
     /// The status of the HTTP response, if that was it.
     pub status: Option<u16>,
+    /// Whether the stream was whole, and told of this at its end.
+    pub is_whole: bool,
 }
 
 /// The rows of a turn, without their line feeds, and how many events they are.
@@ -153,7 +156,7 @@ impl NewTurn {
     /// The id of the last message of the turn that a model will see; `None` if there is none.
     pub fn last_message(&self) -> Option<&str> {
         let prompt = self.prompt.as_ref().map(|prompt| prompt.id.as_str());
-        if self.reply.blocks().is_empty() { prompt } else { Some(&self.reply.id) }
+        if self.reply.content().is_some() { Some(&self.reply.id) } else { prompt }
     }
 
     /// The rows of the turn in a v0 log, the first event of which gets this seq. No event is earlier than
@@ -205,7 +208,7 @@ impl Reply {
         self.pieces.iter().filter(|piece| piece.kind == PieceKind::Text).map(|piece| piece.text.as_str()).collect()
     }
 
-    /// What the message of the reply holds; nothing if it has none.
+    /// What was streamed, block by block.
     fn blocks(&self) -> Vec<(PieceKind, String)> {
         let mut blocks: Vec<(PieceKind, String)> = Vec::new();
         for piece in &self.pieces {
@@ -214,13 +217,28 @@ impl Reply {
                 None => blocks.push((piece.kind, piece.text.clone())),
             }
         }
+        blocks
+    }
+
+    /// What the message of the reply holds; `None` if it has none.
+    fn content(&self) -> Option<Vec<(PieceKind, String)>> {
+        let mut blocks = self.blocks();
         match self.ending {
-            Ending::Completed | Ending::MaxTokens => blocks,
+            Ending::Completed | Ending::MaxTokens => Some(blocks),
             Ending::Interrupted => {
                 blocks.retain(|(_, text)| !JsStr::from(text.as_str()).trim_js().is_empty());
-                blocks
+                (!blocks.is_empty()).then_some(blocks)
             }
-            Ending::Failed(_) => Vec::new(),
+            Ending::Failed(_) => None,
+        }
+    }
+
+    /// Whether all of the stream came, to its end.
+    fn is_whole(&self) -> bool {
+        match &self.ending {
+            Ending::Completed | Ending::MaxTokens => true,
+            Ending::Interrupted => false,
+            Ending::Failed(fault) => fault.is_whole,
         }
     }
 
@@ -241,8 +259,7 @@ impl Reply {
             writer.run(index as u64, run, began);
             rest = others;
         }
-        let is_whole = matches!(self.ending, Ending::Completed | Ending::MaxTokens);
-        if is_whole {
+        if self.is_whole() {
             for (index, (kind, text)) in self.blocks().iter().enumerate() {
                 let block = object([("type", kind.block().into()), ("text", text.as_str().into())]);
                 writer.chunk(ended, "block-end", [("index", (index as u64).into()), ("block", block)]);
@@ -259,10 +276,7 @@ impl Reply {
     }
 
     fn write_message(&self, writer: &mut Writer, request: &Request, time: i64, cites: &[u64]) {
-        let blocks = self.blocks();
-        if blocks.is_empty() {
-            return;
-        }
+        let Some(blocks) = self.content() else { return };
         let block = |(kind, text): &(PieceKind, String)| {
             object([("type", kind.block().into()), ("text", text.as_str().into())])
         };
@@ -489,7 +503,8 @@ mod tests {
 
     #[test]
     fn a_call_that_failed_leaves_its_reason_and_no_message() {
-        let fault = CallFault { message: "busy".to_owned(), code: "SERVER".to_owned(), status: Some(503) };
+        let fault =
+            CallFault { message: "busy".to_owned(), code: "SERVER".to_owned(), status: Some(503), is_whole: false };
         let mut failed = turn(&[(11, PieceKind::Text, "Bec")], Ending::Failed(fault));
         assert!(after_request(&failed)[2].contains(r#""chunk":{"type":"usage","usage":{"inputTokens":9,"#));
         failed.reply.usage = None;
@@ -500,6 +515,25 @@ mod tests {
         );
         assert!(rows[4].ends_with(&format!(r#""reason":{{"kind":"error","error":{failure}}}}}}}"#)), "{}", rows[4]);
         assert_eq!((rows.len(), failed.last_message()), (5, Some("q")));
+    }
+
+    #[test]
+    fn a_whole_answer_that_is_none_leaves_its_blocks_and_no_message() {
+        let (message, code) = ("the answer ended with \"content_filter\"".to_owned(), "CONTENT_FILTER".to_owned());
+        let fault = CallFault { message, code, status: None, is_whole: true };
+        let rows = after_request(&turn(&[(11, PieceKind::Text, "Bec")], Ending::Failed(fault)));
+        assert!(rows[2].contains(r#""chunk":{"type":"block-end","index":0,"block":{"type":"text","text":"Bec"}}"#));
+        assert!(rows[3].contains(r#""chunk":{"type":"usage""#) && rows[4].contains(r#""chunk":{"type":"finish""#));
+        assert!(rows[5].contains("step/end") && rows.len() == 7, "{rows:#?}");
+    }
+
+    #[test]
+    fn the_most_a_model_may_write_can_be_nothing() {
+        let nothing = turn(&[], Ending::MaxTokens);
+        let rows = after_request(&nothing);
+        assert!(rows[1].contains(r#""finish","reason":{"kind":"max-tokens"}"#), "{rows:#?}");
+        assert!(rows[2].contains(r#""content":[]"#) && rows[2].contains(r#""sourceEventSeqs":[13,14]"#), "{}", rows[2]);
+        assert_eq!((rows.len(), nothing.last_message()), (5, Some("a")));
     }
 
     #[test]

@@ -134,6 +134,8 @@ pub enum AppendError {
     FlatLayout(PathBuf),
     /// The log, or its directory, is a symbolic link.
     Linked(PathBuf),
+    /// The lock is a symbolic link. A dsh would empty the file it leads to.
+    LinkedLock(PathBuf),
     /// Another session's agent owns the session.
     Subagent,
     /// No step has begun in the log; a message now would keep it from being migrated, for ever.
@@ -216,6 +218,7 @@ impl AppendError {
             AppendError::Duplicate(_) => "duplicate-id",
             AppendError::FlatLayout(_) => "flat-layout",
             AppendError::Linked(_) => "linked-log",
+            AppendError::LinkedLock(_) => "linked-lock",
             AppendError::Subagent => "subagent-session",
             AppendError::NoStep => "no-step",
             AppendError::NoSystemHead => "no-system-head",
@@ -248,11 +251,12 @@ impl AppendError {
             | AppendError::Duplicate(_)
             | AppendError::FlatLayout(_)
             | AppendError::Linked(_) => "dsh itself does not open this; put the files right first",
+            AppendError::LinkedLock(_) => "remove the link; the lock is made when it is needed",
             AppendError::Subagent => "use the session that started it",
             AppendError::NoStep | AppendError::NoSystemHead => "send the session a prompt in dsh first",
             AppendError::MessageIdTaken | AppendError::Vetoed => "nothing was to be added",
             AppendError::NoLocks(_) => "keep the store on a local file system",
-            AppendError::Held => "it can be delivered when dsh has closed the session",
+            AppendError::Held => "it can be delivered when nobody has the session open any more",
             AppendError::LockReplaced | AppendError::Moving => "try again in a moment",
             AppendError::Unfinished(_)
             | AppendError::OpenTurn { is_crashed: Some(true) }
@@ -284,14 +288,16 @@ impl fmt::Display for AppendError {
             AppendError::FlatLayout(path) => {
                 write!(f, "{} lies where no log may; dsh refuses the whole store", path.display())
             }
-            AppendError::Linked(path) => write!(f, "{} is a symbolic link", path.display()),
+            AppendError::Linked(path) | AppendError::LinkedLock(path) => {
+                write!(f, "{} is a symbolic link", path.display())
+            }
             AppendError::Subagent => f.write_str("the session belongs to another session's agent"),
             AppendError::NoStep => f.write_str("no turn has reached a model in this session yet"),
             AppendError::NoSystemHead => f.write_str("the conversation does not begin with a system message"),
             AppendError::MessageIdTaken => f.write_str("the log has a message of this id already"),
             AppendError::Vetoed => f.write_str("what the log holds speaks against it"),
             AppendError::NoLocks(error) => write!(f, "the session cannot be locked: {error}"),
-            AppendError::Held => f.write_str("a dsh has the session open"),
+            AppendError::Held => f.write_str("a dsh or another dshkit has the session open"),
             AppendError::LockReplaced => f.write_str("the session's lock file was replaced while it was being locked"),
             AppendError::OpenTurn { is_crashed: Some(true) } => f.write_str("the last turn was cut off"),
             AppendError::OpenTurn { .. } => f.write_str("the last turn has not ended"),
@@ -597,10 +603,14 @@ fn locate(root: &Path, directory: &Path) -> Result<StoredSession, AppendError> {
             None => AppendError::Gone(directory.to_owned()),
         }
     })?;
-    match is_link(&session.path) {
-        Ok(true) => Err(AppendError::Linked(session.path)),
-        _ => Ok(session),
+    if let Ok(true) = is_link(&session.path) {
+        return Err(AppendError::Linked(session.path));
     }
+    let lock = directory.join(super::layout::LOCK);
+    if let Ok(true) = is_link(&lock) {
+        return Err(AppendError::LinkedLock(lock));
+    }
+    Ok(session)
 }
 
 fn refused(problem: Problem) -> AppendError {

@@ -66,13 +66,17 @@ impl Lease {
     }
 }
 
-/// Opens the lock file, which is made if it is missing. What is in it, if anything, stays.
+/// Opens the lock file, which is made if it is missing. What is in it, if anything, stays. A link in its place is not
+/// followed: a file would be made wherever it leads.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Reading too, so that not even a pipe in its place could keep us waiting.
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    }
     let file = options.open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("the lock is no file")) }
 }

@@ -381,3 +381,64 @@ fn a_trial_shows_what_would_be_sent() {
     assert_eq!(context["characters"], units);
     assert_eq!(chats.everything(), before);
 }
+
+#[test]
+fn a_trial_names_the_model_a_run_would_log() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let inherited = json!({"provider": "deepseek-official", "model": "deepseek-v4-flash"});
+    let cases: [(&[&str], Value); 5] = [
+        (&["--endpoint", "https://llm.example:8443/v1"], inherited.clone()),
+        (&["--model-command", "echo so"], inherited),
+        (&["--model", "other"], json!({"provider": "deepseek-official", "model": "other"})),
+        (
+            &["--model", "other", "--endpoint", "https://llm.example:8443/v1"],
+            json!({"provider": "llm.example", "model": "other"}),
+        ),
+        (&["--model", "other", "--model-command", "echo so"], json!({"provider": "command", "model": "other"})),
+    ];
+    for (words, route) in &cases {
+        let trial = chats.run(&[&["ask", &child, "--dry-run"], *words].concat()).success().json();
+        assert_eq!(trial["context"]["route"], *route, "{words:?}");
+    }
+    for (words, route) in &cases[1..=1] {
+        let turn = chats.run(&[&["ask", &child], *words].concat()).success().json()["turn"].clone();
+        assert_eq!(turn["route"], *route, "{words:?}");
+    }
+    let last = &cases[4];
+    let turn = chats.run(&[&["ask", &child, "And?"], last.0].concat()).success().json()["turn"].clone();
+    assert_eq!(turn["route"], last.1);
+}
+
+#[test]
+fn what_is_no_name_of_a_model_is_refused_before_one_is_asked() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let asked = chats.sandbox.path("asked");
+    let command = format!("touch {}; echo yes", asked.display());
+    let before = chats.everything();
+    for name in ["", " ", "a\nb", "a\u{1b}[31m", "\u{85}a", " a", "a\t"] {
+        let task = ["create", "--parent", A, "--question", "q", "--seed", "task", "--task-model", name];
+        let commands: [&[&str]; 3] =
+            [&["ask", &child, "Why?", "--model", name], &["fold", &child, "--generate", "--model", name], &task];
+        for words in commands {
+            for more in [&[][..], &["--dry-run"]] {
+                let error = chats.run(&[words, &["--model-command", &command], more].concat()).fails(2, "usage");
+                assert!(error["message"].as_str().unwrap().contains("no name of a model"), "{error}");
+            }
+        }
+        for model in [format!("{name}/m"), format!("p/{name}")] {
+            let create = ["create", "--parent", A, "--question", "q", "--model", &model];
+            chats.run(&create).fails(2, "bad-request");
+        }
+    }
+    let config = chats.sandbox.path("config/dshkit/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    let text = format!("[model]\nname = \" \"\ncommand = [\"sh\", \"-c\", \"{command}\"]\n");
+    fs::write(config, text).unwrap();
+    chats.run(&["ask", &child, "Why?"]).fails(2, "invalid-config");
+    chats.run(&["ask", &child, "Why?", "--dry-run"]).fails(2, "invalid-config");
+    assert!(!asked.exists(), "no model was asked");
+    assert_eq!(chats.everything(), before);
+    chats.run(&["ask", &child, "Why?", "--model", "a name: 模型"]).success();
+}

@@ -233,11 +233,24 @@ fn where_a_model_is_must_be_said_and_a_key_is_not_sent_just_anywhere() {
     };
     let error = create(&[]).fails(2, "usage");
     assert!(error["message"].as_str().unwrap().contains("DEEPSEEK_API_KEY"), "{error}");
-    create(&["--endpoint", "ftp://example.invalid"]).fails(2, "usage");
+    for url in ["ftp://example.invalid", "not-a-url", "https://", "http://a\nb/v1", "http://u@a/"] {
+        let error = create(&["--endpoint", url]).fails(2, "usage");
+        assert!(error["hint"].as_str().unwrap().contains("http://"), "{error}");
+    }
     create(&["--endpoint", "https://example.invalid", "--key-env", "NOT_SET"]).fails(2, "usage");
     create(&["--endpoint", "https://example.invalid", "--model-command", "cat"]).fails(2, "usage");
     let mut command = chats.sandbox.command();
     command.env("SCRIPTED_KEY", "sk").args(["sidechat", "create", "--parent", A, "--question", "q", "--seed", "task"]);
     command.args(["--endpoint", "http://example.invalid", "--key-env", "SCRIPTED_KEY"]);
     outcome(command, b"").fails(2, "usage");
+    // Nor is what could be no key, which is not shown either.
+    let model = Model::new(Vec::new());
+    for key in ["sk-a\nX-Other: sk-b", "sk-a sk-b", "sk-a\u{1b}sk-b", "sk-schlüssel"] {
+        let mut command = chats.sandbox.command();
+        command.env("SCRIPTED_KEY", key).args(["sidechat", "create", "--parent", A, "--question", "q"]);
+        command.args(["--seed", "task", "--endpoint", &model.url, "--key-env", "SCRIPTED_KEY"]);
+        let error = outcome(command, b"").fails(2, "usage");
+        assert!(!error.to_string().contains("sk-"), "{error}");
+    }
+    assert!(model.asked().is_empty());
 }

@@ -405,20 +405,29 @@ fn document(chats: &Chats, home: &Path, arguments: &[&str]) -> Value {
 }
 
 /// A side chat that was asked in every way a turn can end: as it was made without usage, with usage and a
-/// thought, failed by a command and by an endpoint, broken off with half an answer and without any, and as
-/// long as it may be.
+/// thought, failed by a command, by an endpoint and at the end of a whole stream, broken off with half an answer
+/// and without any, and as long as it may be, with an answer and without any.
 fn asked_in_every_way(chats: &Chats) -> String {
     let child = chats.create(&["--seed", "tail:2"]);
     let ask = |more: &[&str]| chats.run(&[&["ask", &child], more].concat());
     ask(&["--model-command", "printf 'The '; sleep 0.02; echo 'key.'"]).success();
     let denied = (401, r#"{"error":{"message":"bad key"}}"#.to_owned());
     let long = answer(&["As much"]).1.replace(r#""finish_reason":"stop""#, r#""finish_reason":"length""#);
-    let nothing = (200, answer(&[]).1.replace("Let me see.", ""));
-    let model = Model::new(vec![answer(&["It ", "is ", "safe."]), denied, nothing, answer(&["Again."]), (200, long)]);
+    let nothing = answer(&[]).1.replace("Let me see.", "");
+    let all_thought = nothing.replace(r#""finish_reason":"stop""#, r#""finish_reason":"length""#);
+    let filtered =
+        answer(&["Not ", "this."]).1.replace(r#""finish_reason":"stop""#, r#""finish_reason":"content_filter""#);
+    let safe = answer(&["It ", "is ", "safe."]);
+    let rest = [nothing, all_thought, filtered].map(|stream| (200, stream));
+    let model = Model::new([&[safe, denied], &rest[..], &[answer(&["Again."]), (200, long)]].concat());
     ask(&["Is it safe?", "--endpoint", &model.url]).success();
     ask(&["Will it fail?", "--model-command", "echo half; exit 1"]).fails_with_data(8, "model-failed");
     ask(&["And now?", "--endpoint", &model.url]).fails_with_data(8, "model-failed");
     // An answer with nothing in it is none, and has been paid for.
+    ask(&["--endpoint", &model.url]).fails_with_data(8, "model-failed");
+    // One that is as long as it may be is one, even with nothing in it; the question still waits.
+    let silent = ask(&["--endpoint", &model.url]).success();
+    assert_eq!(silent.json()["turn"]["reason"], "max-tokens", "{silent}");
     ask(&["--endpoint", &model.url]).fails_with_data(8, "model-failed");
     ask(&["--endpoint", &model.url, "--model", "other"]).success();
     let mut asking = begin(chats, &child, "How?", &["--model-command", "printf 'Half an'; sleep 1000"]);
@@ -553,7 +562,7 @@ fn views_of_a_side_chat_that_was_asked_are_those_of_dsh() {
             }
             before = totals.clone();
         }
-        assert!(before["outputTokens"].as_u64() >= Some(200), "four turns told what they used: {before}");
+        assert!(before["outputTokens"].as_u64() >= Some(300), "six turns told what they used: {before}");
     };
     for version in VERSIONS {
         let home = chats.sandbox.home();

@@ -82,7 +82,7 @@ struct ContextDocument {
     estimated_tokens: u64,
     /// Their length in tokens, by an estimate that knows scripts.
     script_aware_tokens: u64,
-    /// The model that would be asked if nobody names one; `null` if none is known.
+    /// The model that would be asked, as the log would name it; `null` if none is known.
     route: Option<RouteDocument>,
 }
 
@@ -103,8 +103,8 @@ impl AskDocument {
     }
 
     /// The document of one that would be.
-    pub fn trial(question: &Question) -> AskDocument {
-        let context = ContextDocument::of(&question.context(), question.route());
+    pub fn trial(question: &Question, route: Option<&Route>) -> AskDocument {
+        let context = ContextDocument::of(&question.context(), route);
         AskDocument { context: Some(context), dry_run: Some(true), ..AskDocument::about(&question.chat) }
     }
 
