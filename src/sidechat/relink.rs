@@ -23,7 +23,7 @@ pub struct Relink {
     pub at: i64,
 }
 
-/// Gives a side chat whose parent is gone another one, and puts that down.
+/// Gives a side chat whose parent is gone another one, and puts that down. What was done before is not done again.
 ///
 /// # Errors
 /// As [`examine`], or the ledger cannot be written.
@@ -40,7 +40,9 @@ pub fn relink(
     let sessions = Sessions { corpus, catalog: &catalog };
     let to = catalog.select(&Selector::Exactly(parent.clone()))?;
     let (_, relink) = examine(&ledger, &sessions, child, to, now)?;
-    ledger.relink(&relink, steps)?;
+    if ledger.relinks(child)?.last() != Some(&relink) {
+        ledger.relink(&relink, steps)?;
+    }
     Ok((chat_of(&ledger, child)?, relink))
 }
 
@@ -57,6 +59,10 @@ pub fn examine(
     now: i64,
 ) -> Result<(Chat, Relink), Failure> {
     let chat = chat_of(ledger, child)?;
+    let done = ledger.relinks(child)?.pop().filter(|last| last.to == SessionRef::of(&parent.stored.header));
+    if let Some(done) = done.filter(|last| last.to == chat.parent) {
+        return Ok((chat, done));
+    }
     match sessions.presence(&chat.parent) {
         Presence::Gone | Presence::Replaced(_) => {}
         Presence::Unknown(failure) => return Err(failure),

@@ -5,7 +5,7 @@ use super::{A, CWD, Chats, FOLD, Talk, stand_still, write_session, written};
 use crate::logs::{FailAt, KINDS, Kind, NOW, Record, StopAt, read};
 use crate::support::{Outcome, Sandbox, copy_tree};
 use dshkit::corpus::{Corpus, Selector};
-use dshkit::error::{Code, Failure};
+use dshkit::error::Failure;
 use dshkit::generations::encode::turn::{Ending, Piece, PieceKind, Reply};
 use dshkit::model::js_string::JsString;
 use dshkit::sidechat::ask::Question;
@@ -360,10 +360,7 @@ fn is_finished_whoever_comes(chats: &Chats, what: &str, change: Change) {
             assert!(now == begun || now == done, "{place}: it is done by half: {now}");
         }
         let again = |sandbox: &Sandbox| {
-            if let Err(failure) = work(&sandbox.home(), what, &mut Record::default()) {
-                // Who has a new parent is no orphan.
-                assert!(what.starts_with("relink") && failure.code == Code::StatusInvalid, "{place}: {failure}");
-            }
+            work(&sandbox.home(), what, &mut Record::default()).unwrap_or_else(|failure| panic!("{place}: {failure}"));
         };
         let other = copy_of(&sandbox);
         again(&other);

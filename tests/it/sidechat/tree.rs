@@ -202,6 +202,7 @@ fn an_orphan_gets_a_new_parent_on_the_users_word_alone() {
     assert_eq!(relink("heir", &["--dry-run"]).success().json()["chat"]["parentSessionId"], "heir");
     assert_eq!(chats.everything(), before);
     let record = relink("heir", &[]).success().json()["relink"].clone();
+    assert_eq!(relink("heir", &[]).success().json()["relink"], record, "once");
     assert_eq!((&record["fromSessionId"], &record["toSessionId"]), (&json!(A), &json!("heir")));
     let shown = chats.run(&["show", &child]).success().json();
     assert_eq!((&shown["chat"]["status"], &shown["relinks"]), (&json!("open"), &json!([record])));
