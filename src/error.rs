@@ -80,7 +80,7 @@ pub enum Code {
     StatusInvalid,
     /// Somebody has the side chat open for writing.
     SessionHeld,
-    /// A dsh has gone on with the side chat, which is not written to from a shell any more.
+    /// A dsh has gone on with the side chat, or its log was changed: it is not written to from a shell any more.
     ContinueInDsh,
     /// There is no such fold.
     FoldNotFound,

@@ -259,6 +259,11 @@ impl Output {
         progress::Progress::new(message, self.env.stderr_is_terminal && !self.quiet)
     }
 
+    /// Says that something is waited for, only on a terminal and only if it takes a while.
+    pub fn waiting(&self, message: &'static str) -> progress::Waiting {
+        progress::Waiting::new(message, self.env.stderr_is_terminal && !self.quiet)
+    }
+
     /// Tells people what the output does not say.
     pub fn note(&mut self, message: &str) {
         if !self.quiet && self.format() == Format::Text {

@@ -1,6 +1,8 @@
 //! How far something is, for who watches.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// How long something may take before it is worth telling.
@@ -37,6 +39,46 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// Words on standard error that something is waited for, and how long already; they are gone when this is.
+pub struct Waiting {
+    watch: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Waiting {
+    /// The words, or none where nobody watches.
+    pub(super) fn new(message: &'static str, is_watched: bool) -> Waiting {
+        let watch = is_watched.then(|| {
+            let (is_wanted, end) = channel();
+            (is_wanted, thread::spawn(move || show(message, || end.recv_timeout(PATIENCE))))
+        });
+        Waiting { watch }
+    }
+}
+
+/// Shows words as soon as there was a pause, until it ends otherwise than by its time.
+fn show(message: &'static str, mut pause: impl FnMut() -> Result<(), RecvTimeoutError>) {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_message(message);
+    let style = ProgressStyle::with_template("{msg} {elapsed}");
+    let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    while pause() == Err(RecvTimeoutError::Timeout) {
+        if bar.is_hidden() {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.tick();
+    }
+    bar.finish_and_clear();
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some((is_wanted, shower)) = self.watch.take() {
+            drop(is_wanted);
+            // Whatever is written next must not get between the words.
+            let _ = shower.join();
         }
     }
 }

@@ -9,7 +9,7 @@ use super::delivery::refusal;
 use super::estimate::utf16_len;
 use super::id::Id;
 use super::ledger::Ledger;
-use super::own_log;
+use super::own_log::{self, Author};
 use super::reading::{Reading, Speaker};
 use super::relation::{Sessions, chat_of, require_not_abandoned};
 use crate::corpus::Record;
@@ -65,12 +65,23 @@ pub struct Kept {
     pub unnoted: Option<Failure>,
 }
 
+/// A turn that was not written, although a model has answered.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    /// The turn.
+    pub turn: NewTurn,
+    /// Whether the log holds it all the same; `None` if nobody knows, because what was begun could not be taken back.
+    pub is_kept: Option<bool>,
+    /// Why it was not written.
+    pub failure: Failure,
+}
+
 impl Question {
     /// Checks everything that can be checked before a model is asked. Changes nothing.
     ///
     /// # Errors
     /// The text is not valid, or nothing is left to answer; the session is no side chat, was given up, or is
-    /// gone; a dsh has it open or has gone on with it.
+    /// gone; somebody has it open, a dsh has gone on with it, or somebody has changed its log.
     pub fn new(
         ledger: &Ledger,
         sessions: &Sessions<'_>,
@@ -82,8 +93,10 @@ impl Question {
         let chat = chat_of(ledger, child)?;
         require_not_abandoned(&chat)?;
         let record = sessions.child(&chat)?;
-        let Some(state) = own_log::state(sessions.corpus, record, &chat)? else {
-            return Err(gone_on(&chat.child));
+        let state = match own_log::author(sessions.corpus, record, &chat)? {
+            Author::Us(state) => state,
+            Author::Dsh => return Err(gone_on(&chat.child)),
+            Author::Unknown => return Err(changed(&chat.child)),
         };
         let store = JsonlStore::new(sessions.corpus.path());
         let assurance = Assurance::Ours(state);
@@ -133,7 +146,7 @@ impl Turn {
     /// Writes the turn, however its reply ended.
     ///
     /// # Errors
-    /// It cannot be written, and nothing of it is there.
+    /// It cannot be written.
     pub fn keep(
         self,
         home: &Path,
@@ -141,7 +154,7 @@ impl Turn {
         max_tokens: u64,
         reply: Reply,
         steps: &mut dyn Steps,
-    ) -> Result<Kept, Failure> {
+    ) -> Result<Kept, Box<Lost>> {
         let Turn { question, log } = self;
         let before = question.reading.route.as_ref();
         let turn = NewTurn {
@@ -161,7 +174,14 @@ impl Turn {
         let rows = turn.rows(first);
         let batch = Batch { rows: &rows.rows, events: rows.events, last_message: turn.last_message() };
         let child = &question.chat.child;
-        let appended = log.append(&batch, steps).map_err(|error| refused(child, error))?;
+        let appended = match log.append(&batch, steps) {
+            Ok(appended) => appended,
+            Err(error) => {
+                let is_kept = if matches!(error, AppendError::NotUndone { .. }) { None } else { Some(false) };
+                let failure = lost(refused(child, error), &turn, is_kept);
+                return Err(Box::new(Lost { turn, is_kept, failure }));
+            }
+        };
         let mut note = |state| Ledger::open_for_writing(home, steps)?.set_log(&child.id, state, steps);
         let unnoted = appended.state.as_ref().and_then(|state| note(state).err());
         Ok(Kept { seqs: (first, first + rows.events - 1), turn, unnoted })
@@ -188,13 +208,28 @@ fn refused(child: &SessionRef, error: AppendError) -> Failure {
             let message = format!("the side chat {:?} is open elsewhere: {error}", child.id);
             Failure::new(Code::SessionHeld, message).hint("ask there, or close it first; nothing was written")
         }
-        error if error.is_pending() => gone_on(child),
+        error if error.is_pending() => changed(child),
         AppendError::Generation(_) => gone_on(child),
         error => refusal(error),
     }
 }
 
+/// A failure that also says what it did to a turn.
+fn lost(failure: Failure, turn: &NewTurn, is_kept: Option<bool>) -> Failure {
+    let what = if turn.reply.text().trim().is_empty() { "turn" } else { "answer" };
+    let outcome = if is_kept.is_some() { "was not kept" } else { "may not be kept whole" };
+    let code = failure.code;
+    failure.caused_as(code, format!("the {what} {outcome}"))
+}
+
 fn gone_on(child: &SessionRef) -> Failure {
-    Failure::new(Code::ContinueInDsh, format!("a dsh has gone on with the side chat {:?}", child.id))
-        .hint("continue in dsh: `dshkit sidechat resume SIDECHAT` says how")
+    continue_in_dsh(format!("a dsh has gone on with the side chat {:?}", child.id))
+}
+
+fn changed(child: &SessionRef) -> Failure {
+    continue_in_dsh(format!("the log of the side chat {:?} was changed since dshkit wrote it", child.id))
+}
+
+fn continue_in_dsh(message: String) -> Failure {
+    Failure::new(Code::ContinueInDsh, message).hint("continue in dsh: `dshkit sidechat resume SIDECHAT` says how")
 }

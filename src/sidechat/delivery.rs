@@ -8,7 +8,7 @@ use super::citation::Cite;
 use super::fold::{Fold, Place, State};
 use super::ledger::Ledger;
 use super::marker::{self, Notice};
-use super::own_log;
+use super::own_log::{self, Author};
 use super::relation::{Sessions, chat_of, cite_target};
 use super::withdrawal::Withdrawal;
 use crate::corpus::{Corpus, Record, failure};
@@ -108,12 +108,12 @@ impl<'d> Door<'d> {
     /// The ledger cannot be read.
     pub fn to(corpus: &Corpus, ledger: &Ledger, parent: &'d Record, terms: &Terms) -> Result<Door<'d>, Failure> {
         let chat = ledger.chat(parent.id())?;
-        let own = chat.as_ref().and_then(|chat| own_log::state(corpus, parent, chat).ok().flatten());
-        let assurance = match (own, chat.and_then(|chat| chat.log)) {
-            (Some(now), _) => Assurance::Ours(now),
-            (None, _) if terms.offline => Assurance::Offline,
-            (None, Some(left)) => Assurance::Ours(left),
-            (None, None) => Assurance::None,
+        let author = chat.as_ref().and_then(|chat| own_log::author(corpus, parent, chat).ok());
+        let assurance = match (author, chat.and_then(|chat| chat.log)) {
+            (Some(Author::Us(now)), _) => Assurance::Ours(now),
+            _ if terms.offline => Assurance::Offline,
+            (_, Some(left)) => Assurance::Ours(left),
+            (_, None) => Assurance::None,
         };
         Ok(Door { store: JsonlStore::new(corpus.path()), parent, assurance, now: terms.now })
     }

@@ -16,13 +16,24 @@ use crate::model::message::is_from_user;
 use crate::stores::jsonl::LogState;
 use std::io;
 
-/// What the log of a side chat holds, if nobody but dshkit has written it. `None`: a dsh has gone on with it.
+/// Who has written the log of a side chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Author {
+    /// Nobody but dshkit. What it holds now.
+    Us(LogState),
+    /// A dsh has gone on with it.
+    Dsh,
+    /// It does not begin with what we wrote any more. Nobody knows who changed it.
+    Unknown,
+}
+
+/// Who has written the log of a side chat.
 ///
 /// # Errors
 /// It cannot be read, or is damaged.
-pub(super) fn state(corpus: &Corpus, record: &Record, chat: &Chat) -> Result<Option<LogState>, Failure> {
+pub(super) fn author(corpus: &Corpus, record: &Record, chat: &Chat) -> Result<Author, Failure> {
     if record.stored.format_version != Generation::V0.version() {
-        return Ok(None);
+        return Ok(Author::Dsh);
     }
     let path = &record.stored.path;
     let unreadable = |error: io::Error| Failure::new(Code::Io, format!("could not read {}: {error}", path.display()));
@@ -30,16 +41,16 @@ pub(super) fn state(corpus: &Corpus, record: &Record, chat: &Chat) -> Result<Opt
     let now = LogState::of_file(path).map_err(unreadable)?;
     if let Some(left) = &chat.log {
         if now == *left {
-            return Ok(Some(now));
+            return Ok(Author::Us(now));
         }
         if LogState::of_beginning(path, left.bytes).map_err(unreadable)? != *left {
-            return Ok(None);
+            return Ok(Author::Unknown);
         }
     }
     let mut hand = Hand::default();
     let mut is_ours = true;
     corpus.read(record, &mut |event, _| is_ours &= hand.writes(event))?;
-    Ok(is_ours.then_some(now))
+    Ok(if is_ours { Author::Us(now) } else { Author::Dsh })
 }
 
 /// Where in a log of ours one is.

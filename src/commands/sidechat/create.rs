@@ -115,7 +115,9 @@ pub(super) fn run(args: &CreateArgs, context: &mut Context) -> anyhow::Result<u8
     }
     if let Some(call) = draft.call() {
         let asker = args.asking.asker(args.task_model.as_ref(), call.route.as_ref(), context)?;
+        let waiting = context.output.waiting("waiting for the model");
         draft.fill_in(&mut |request| asker.ask(request))?;
+        drop(waiting);
     }
     let trial = CreateDocument::trial(&draft);
     let text = draft.text.clone();

@@ -224,7 +224,10 @@ impl Work<'_> {
     fn by_model(&self, context: &Context) -> Result<Prepared, Failure> {
         let (home, now) = (&self.place.home, context.env.now);
         let asker = self.args.asking.asker(self.args.model.as_ref(), route(self.foldable), context)?;
-        let mut ask = |request: &_| asker.ask(request);
+        let mut ask = |request: &_| {
+            let _waiting = context.output.waiting("waiting for the model");
+            asker.ask(request)
+        };
         let prepared = prepare::by_model(home, self.foldable, self.id, self.language, now, &mut ask, &mut Unwatched)?;
         if self.args.edit { self.edit(context, &prepared.fold) } else { Ok(prepared) }
     }

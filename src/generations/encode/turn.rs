@@ -159,6 +159,11 @@ impl NewTurn {
         if self.reply.content().is_some() { Some(&self.reply.id) } else { prompt }
     }
 
+    /// Whether the model's message holds anything.
+    pub fn has_answer(&self) -> bool {
+        self.reply.content().is_some_and(|blocks| !blocks.is_empty())
+    }
+
     /// The rows of the turn in a v0 log, the first event of which gets this seq. No event is earlier than
     /// the turn's beginning.
     pub fn rows(&self, first_seq: u64) -> TurnRows {

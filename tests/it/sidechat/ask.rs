@@ -4,6 +4,7 @@ use super::loop_by_model::Model;
 use super::{A, Chats, PLAIN, Talk};
 use crate::logs::{Kind, read};
 use crate::support::outcome;
+use crate::terminal::{Terminal, has, wait_for};
 use dshkit::stores::Encoding;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -184,8 +185,12 @@ fn a_call_that_fails_leaves_a_turn_that_ended_in_error() {
 
 /// Asks, and does not wait for the answer.
 pub(super) fn begin(chats: &Chats, child: &str, text: &str, more: &[&str]) -> Child {
+    start(chats, &[&[child, text], more].concat())
+}
+
+fn start(chats: &Chats, words: &[&str]) -> Child {
     let mut command = chats.sandbox.command();
-    command.args(["--format", "text", "sidechat", "ask", child, text]).args(more);
+    command.args(["--format", "text", "sidechat", "ask"]).args(words);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -281,7 +286,8 @@ fn what_may_not_be_asked_is_refused_before_a_model_is() {
     let lock = chats.log_of(&child).with_file_name("session.lock");
     let held = File::create(&lock).unwrap();
     held.lock().unwrap();
-    refused(&chats, &child, "Why?", 7, "session-held");
+    let error = refused(&chats, &child, "Why?", 7, "session-held");
+    assert!(error["message"].as_str().unwrap().contains("a dsh or another dshkit"), "{error}");
     drop(held);
     let command = ["ask", &child, "Why?", "--endpoint", "http://127.0.0.1:1", "--key-env", "NOT_SET"];
     let before = chats.everything();
@@ -335,6 +341,7 @@ fn what_a_dsh_has_gone_on_with_is_continued_there() {
         });
         let error = refused(&chats, &opened, "Why?", 7, "continue-in-dsh");
         assert!(error["hint"].as_str().unwrap().contains("sidechat resume"), "{error}");
+        assert!(error["message"].as_str().unwrap().starts_with("a dsh has gone on"), "{error}");
         let prompted = chats.create(&[]);
         chats.go_on(&prompted, |talk| {
             talk.push("agent/inbox/spliced", json!({"target": "next-turn", "start": 0, "inserted": []}));
@@ -361,9 +368,108 @@ fn what_a_dsh_has_gone_on_with_is_continued_there() {
             let changed = chats.create(&[]);
             let text = fs::read_to_string(chats.log_of(&changed)).unwrap();
             fs::write(chats.log_of(&changed), text.replace("Which key?", "Which cat?")).unwrap();
-            refused(&chats, &changed, "Why?", 7, "continue-in-dsh");
+            is_changed(&refused(&chats, &changed, "Why?", 7, "continue-in-dsh"));
         }
+        // Or has put something behind it that is no event.
+        let torn = chats.create(&[]);
+        let bytes = fs::read(chats.log_of(&torn)).unwrap();
+        fs::write(chats.log_of(&torn), [&bytes[..], &kind.batch(&["{}".to_owned()])[..1]].concat()).unwrap();
+        is_changed(&refused(&chats, &torn, "Why?", 7, "continue-in-dsh"));
     }
+}
+
+/// Nobody can tell who has changed a log that holds no event more.
+#[track_caller]
+fn is_changed(error: &Value) {
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("was changed since dshkit wrote it") && !message.contains("a dsh has"), "{message}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_kept_is_not_lost() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let whole = fs::read(chats.log_of(&child)).unwrap();
+    let log = chats.log_of(&child).display().to_string();
+    // The log is written to while the model answers.
+    let stray = format!("printf x >> '{log}'; echo 'Paid for.'");
+    let mut command = chats.sandbox.command();
+    command.args(["--format", "text", "sidechat", "ask", &child, "Why?", "--model-command", &stray]);
+    let shown = outcome(command, b"").exits(7);
+    assert_eq!(shown.text(), "Paid for.\n");
+    assert!(shown.stderr.contains("the answer was not kept: the log of the side chat"), "{shown}");
+    is_changed(&refused(&chats, &child, "Why?", 7, "continue-in-dsh"));
+    assert_eq!(fs::read(&log).unwrap(), [&whole[..], b"x"].concat());
+    fs::write(&log, &whole).unwrap();
+    let row = json!({"type": "session/end-seed", "seq": MADE, "time": crate::logs::NOW, "data": {}});
+    let row = chats.file("row", &format!("{row}\n"));
+    let by_dsh = format!("cat '{row}' >> '{log}'; echo 'Paid for.'");
+    let lost = chats.run(&["ask", &child, "Why?", "--model-command", &by_dsh]);
+    let document = lost.json();
+    assert_eq!(document["kept"], false);
+    let turn = &document["turn"];
+    assert_eq!((&turn["text"], &turn["reason"]), (&json!("Paid for."), &json!("completed")));
+    for key in ["turn", "firstSeq", "lastSeq", "promptMessageId", "messageId"] {
+        assert!(turn[key].is_null(), "{key}: {turn}");
+    }
+    is_changed(&lost.fails_with_data(7, "continue-in-dsh"));
+    // Who looks again sees who it was.
+    let error = refused(&chats, &child, "Why?", 7, "continue-in-dsh");
+    assert!(error["message"].as_str().unwrap().starts_with("a dsh has gone on"), "{error}");
+}
+
+#[test]
+fn who_interrupts_before_anything_came_has_asked_all_the_same() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    for (words, said) in [(&[][..], "the question still waits"), (&["Is it safe?"], "the question is kept")] {
+        let started = chats.sandbox.path("started");
+        let slow = format!("touch '{}'; sleep 1000", started.display());
+        let asking = start(&chats, &[&[child.as_str()][..], words, &["--model-command", &slow]].concat());
+        assert!(wait_for(|| started.exists()));
+        let told = interrupt(asking);
+        assert!(told.contains(said) && told.contains("without TEXT") && !told.contains("what had come"), "{told}");
+        fs::remove_file(started).unwrap();
+    }
+    let sent = chats.run(&["ask", &child, "--model-command", "grep -c '\"role\"'"]).success().json();
+    assert_eq!(sent["turn"]["text"], "2", "both questions");
+}
+
+#[test]
+fn a_model_that_has_thought_as_much_as_it_may_has_answered_nothing() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let model = Model::new(vec![streamed(&[finish("length")]), answer(&["Yes."])]);
+    let asked = chats.run(&["ask", &child, "--endpoint", &model.url]).success();
+    assert!(asked.stderr.contains("before it said anything"), "{asked}");
+    let turn = &asked.json()["turn"];
+    assert_eq!((&turn["reason"], &turn["text"], &turn["error"]), (&json!("max-tokens"), &json!(""), &Value::Null));
+    let written = events(&chats, &child, MADE);
+    let message = written.iter().find(|event| event["type"] == "assistant/message").unwrap();
+    assert_eq!(
+        (&message["data"]["message"]["content"], &message["data"]["message"]["id"]),
+        (&json!([]), &turn["messageId"])
+    );
+    assert_eq!(chats.run(&["ask", &child, "--endpoint", &model.url]).success().json()["turn"]["text"], "Yes.");
+    assert!(!model.asked()[1].contains(r#""role":"assistant""#), "no model is sent nothing");
+}
+
+#[test]
+fn who_waits_at_a_terminal_is_told_so() {
+    let chats = Chats::new(PLAIN);
+    let child = chats.create(&[]);
+    let piped = chats.run(&["ask", &child, "Why?", "--model-command", "sleep 0.7; echo so"]).success();
+    assert!(piped.stderr.is_empty(), "{piped}");
+    if !has("waiting for a model", &["tmux"]) {
+        return;
+    }
+    let slow = "while [ ! -e answer ]; do sleep 0.05; done; echo So.";
+    let line = format!("dshkit sidechat ask {child} Why? --model-command '{slow}'; echo status $?; sleep 1000");
+    let terminal = Terminal::open(&chats.sandbox, (120, 20), &line);
+    terminal.wait("that a model is waited for", |screen| screen.contains("waiting for the model"));
+    fs::write(chats.sandbox.path("answer"), "").unwrap();
+    let screen = terminal.wait("the answer", |screen| screen.contains("status"));
+    assert_eq!(screen.trim_end(), "So.\nstatus 0", "the words are gone");
 }
 
 #[test]

@@ -76,7 +76,8 @@ fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
                 ending: Ending::Completed,
                 ended: NOW,
             };
-            let kept = question.open(NOW, steps)?.keep(home, &route, 8_000, reply, steps)?;
+            let kept =
+                question.open(NOW, steps)?.keep(home, &route, 8_000, reply, steps).map_err(|lost| lost.failure)?;
             // The turn is kept; who was to note it down failed.
             kept.unnoted.map_or(Ok(()), Err)
         }

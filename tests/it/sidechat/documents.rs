@@ -70,11 +70,12 @@ mirror! {
     CallPreview { purpose: String, #[serde(deserialize_with = "present")] route: Option<Route>, instructions: String,
         input: String, characters: u64, estimated_tokens: u64, script_aware_tokens: u64, max_tokens: u64, }
     Ask { schema: String, child_session_id: String, parent_session_id: String,
-        #[serde(deserialize_with = "present")] turn: Option<Turn>, context: Option<AskContext>, dry_run: Option<bool>, }
+        #[serde(deserialize_with = "present")] turn: Option<Turn>, #[serde(deserialize_with = "present")] kept: Option<bool>,
+        context: Option<AskContext>, dry_run: Option<bool>, }
     Turn {
-        turn: u64,
-        first_seq: u64,
-        last_seq: u64,
+        #[serde(deserialize_with = "present")] turn: Option<u64>,
+        #[serde(deserialize_with = "present")] first_seq: Option<u64>,
+        #[serde(deserialize_with = "present")] last_seq: Option<u64>,
         #[serde(deserialize_with = "present")] prompt_message_id: Option<String>,
         #[serde(deserialize_with = "present")] message_id: Option<String>,
         text: String,
@@ -359,9 +360,9 @@ fn every_document_of_side_chats() {
         assert_eq!((preview.message.is_none(), preview.calls.len()), (true, 1));
         let child = made.chat.child_session_id;
         let trial: Ask = read(&chats.run(&["ask", &child, "--dry-run"]).success());
-        assert!(trial.turn.is_none() && trial.context.is_some());
+        assert!(trial.turn.is_none() && trial.kept.is_none() && trial.context.is_some());
         let asked: Ask = read(&chats.run(&["ask", &child, "--model-command", "echo x"]).success());
-        assert_eq!((asked.turn.unwrap().turn, asked.context.is_none()), (2, true));
+        assert_eq!((asked.turn.unwrap().turn, asked.kept, asked.context.is_none()), (Some(2), Some(true), true));
         chats.go_on(&child, |talk| {
             talk.exchange(("q1", "One?"), ("r1", "Two."));
         });

@@ -7,7 +7,7 @@ use crate::output::json::Js;
 use crate::output::terminal_text::visible;
 use crate::output::{Document, TextOut};
 use crate::projections::token_usage::Route;
-use crate::sidechat::ask::{Kept, Line, Question};
+use crate::sidechat::ask::{Kept, Line, Lost, Question};
 use crate::sidechat::chat::Chat;
 use crate::sidechat::estimate::{compatible_tokens, script_aware_tokens, utf16_len};
 use schemars::JsonSchema;
@@ -22,8 +22,10 @@ pub struct AskDocument {
     child_session_id: Js,
     /// The session it belongs to.
     parent_session_id: Js,
-    /// The turn that was written; `null` in a trial.
+    /// The turn; `null` in a trial.
     turn: Option<TurnDocument>,
+    /// Whether the turn is in the log; `null` in a trial, and if that is not known.
+    kept: Option<bool>,
     /// What the model would be sent; only in a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<ContextDocument>,
@@ -32,19 +34,19 @@ pub struct AskDocument {
     dry_run: Option<bool>,
 }
 
-/// A turn that was written.
+/// A turn. Of one that is not in the log there are no number, seqs and ids.
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TurnDocument {
     /// The turn's number.
-    turn: u64,
+    turn: Option<u64>,
     /// The seq of its first event.
-    first_seq: u64,
+    first_seq: Option<u64>,
     /// The seq of its last event.
-    last_seq: u64,
-    /// The id of the person's message; `null` if nothing was asked anew.
+    last_seq: Option<u64>,
+    /// The id of the person's message; `null` also if nothing was asked anew.
     prompt_message_id: Option<String>,
-    /// The id of the model's message; `null` if none is kept.
+    /// The id of the model's message; `null` also if it left none.
     message_id: Option<String>,
     /// What the model answered, as far as it came.
     text: String,
@@ -99,7 +101,14 @@ struct SentMessageDocument {
 impl AskDocument {
     /// The document of a turn that was written.
     pub fn of(chat: &Chat, kept: &Kept) -> AskDocument {
-        AskDocument { turn: Some(TurnDocument::of(&kept.turn, kept.seqs)), ..AskDocument::about(chat) }
+        let turn = TurnDocument::of(&kept.turn, Some(kept.seqs));
+        AskDocument { turn: Some(turn), kept: Some(true), ..AskDocument::about(chat) }
+    }
+
+    /// The document of one that could not be written. What was answered is in it all the same.
+    pub fn lost(chat: &Chat, lost: &Lost) -> AskDocument {
+        let turn = TurnDocument::of(&lost.turn, None);
+        AskDocument { turn: Some(turn), kept: lost.is_kept, ..AskDocument::about(chat) }
     }
 
     /// The document of one that would be.
@@ -113,6 +122,7 @@ impl AskDocument {
             child_session_id: Js::from(&chat.child.id),
             parent_session_id: Js::from(&chat.parent.id),
             turn: None,
+            kept: None,
             context: None,
             dry_run: None,
         }
@@ -120,8 +130,10 @@ impl AskDocument {
 }
 
 impl TurnDocument {
-    fn of(turn: &NewTurn, (first_seq, last_seq): (u64, u64)) -> TurnDocument {
+    /// `seqs` are those of its first and last event, if it is in the log.
+    fn of(turn: &NewTurn, seqs: Option<(u64, u64)>) -> TurnDocument {
         let reply = &turn.reply;
+        let if_kept = |id: &String| seqs.map(|_| id.clone());
         let (reason, error) = match &reply.ending {
             Ending::Completed => ("completed", None),
             Ending::MaxTokens => ("max-tokens", None),
@@ -129,11 +141,11 @@ impl TurnDocument {
             Ending::Failed(fault) => ("error", Some(fault)),
         };
         TurnDocument {
-            turn: turn.number,
-            first_seq,
-            last_seq,
-            prompt_message_id: turn.prompt.as_ref().map(|prompt| prompt.id.clone()),
-            message_id: (turn.last_message() == Some(&reply.id)).then(|| reply.id.clone()),
+            turn: seqs.map(|_| turn.number),
+            first_seq: seqs.map(|(first, _)| first),
+            last_seq: seqs.map(|(_, last)| last),
+            prompt_message_id: turn.prompt.as_ref().and_then(|prompt| if_kept(&prompt.id)),
+            message_id: Some(&reply.id).filter(|id| turn.last_message() == Some(id)).and_then(if_kept),
             text: reply.text(),
             reason,
             error: error.map(|fault| FaultDocument {
