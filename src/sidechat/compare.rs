@@ -1,5 +1,6 @@
 //! Comparing two revisions of a side chat (seed §7.2).
 
+use super::chat::Origin;
 use super::fold::{Fold, Standing, State};
 use super::known::Known;
 use super::line_diff::{self, Change};
@@ -10,6 +11,8 @@ use crate::model::js_string::JsString;
 /// Two revisions, and how their texts differ.
 #[derive(Clone, Debug)]
 pub struct Comparison {
+    /// Who remembers the side chat.
+    pub origin: Origin,
     /// The one that is compared.
     pub from: Fold,
     /// The one it is compared with.
@@ -32,7 +35,7 @@ pub fn caveat(fold: &Fold) -> Option<&'static str> {
 /// # Errors
 /// There is no such side chat or revision, or one has no text.
 pub fn compare(known: &Known, child: &JsString, from: u64, to: u64) -> Result<Comparison, Failure> {
-    known.required(child)?;
+    let origin = known.required(child)?.origin;
     let folds = known.folds(child)?;
     let find = |revision: u64| {
         folds.iter().find(|fold| fold.revision == revision).cloned().ok_or_else(|| {
@@ -44,5 +47,5 @@ pub fn compare(known: &Known, child: &JsString, from: u64, to: u64) -> Result<Co
     let texts = from.text().ok_or_else(|| without_text(&from))?.to_owned();
     let other = to.text().ok_or_else(|| without_text(&to))?;
     let lines = line_diff::compare(&texts, other).into_iter().map(|(change, line)| (change, line.to_owned())).collect();
-    Ok(Comparison { from, to, lines })
+    Ok(Comparison { origin, from, to, lines })
 }

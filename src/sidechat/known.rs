@@ -6,7 +6,6 @@ use super::citation::Cite;
 use super::fold::Fold;
 use super::ledger::Ledger;
 use super::plugin_domain::{self, PluginChat, PluginDomain};
-use super::relation::not_a_side_chat;
 use super::relink::Relink;
 use super::withdrawal::Withdrawal;
 use crate::error::{Code, Failure};
@@ -60,7 +59,7 @@ impl Known {
     /// # Errors
     /// There is none; as [`Known::chats`].
     pub fn required(&self, child: &JsString) -> Result<Chat, Failure> {
-        self.chat(child)?.ok_or_else(|| not_a_side_chat(child))
+        self.chat(child)?.ok_or_else(|| self.plugin.without(child))
     }
 
     /// The folds of a side chat, oldest first.

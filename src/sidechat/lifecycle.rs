@@ -57,10 +57,10 @@ pub fn change(
 ///
 /// # Errors
 /// There is no such side chat, or the ledger cannot be written.
-pub fn hide(home: &Path, child: &JsString, is_hidden: bool, now: i64, steps: &mut dyn Steps) -> Result<Chat, Failure> {
+pub fn hide(home: &Path, child: &JsString, is_hidden: bool, steps: &mut dyn Steps) -> Result<Chat, Failure> {
     let mut ledger = Ledger::open_for_writing(home, steps)?;
     if chat_of(&ledger, child)?.is_hidden != is_hidden {
-        ledger.set_hidden(child, is_hidden, now, steps)?;
+        ledger.set_hidden(child, is_hidden, steps)?;
     }
     chat_of(&ledger, child)
 }

@@ -10,9 +10,10 @@ mod schema;
 use super::chat::Chat;
 use super::citation::Cite;
 use super::fold::Fold;
+use super::relation::not_a_side_chat;
 use super::withdrawal::Withdrawal;
 use crate::corpus::failure;
-use crate::error::Code;
+use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
 use crate::model::json::{View, parse};
 use crate::stores::storage_unit;
@@ -47,6 +48,19 @@ pub struct PluginChat {
     pub cites: Vec<Cite>,
     /// The folds that were taken back.
     pub withdrawals: Vec<Withdrawal>,
+}
+
+impl PluginDomain {
+    /// The failure of who takes a session for a side chat that neither the ledger nor the plugin remembers, as far as
+    /// its file can be read.
+    pub fn without(&self, child: &JsString) -> Failure {
+        let of_row = self.problems.iter().find(|problem| problem.key.as_ref() == Some(child));
+        let Some(problem) = of_row.or_else(|| self.problems.iter().find(|problem| problem.key.is_none())) else {
+            return not_a_side_chat(child);
+        };
+        let message = format!("the ledger has no side chat {child:?}; {}", problem.sentence(&self.path));
+        Failure::new(problem.code, message).hint("`dshkit sidechat doctor` says more")
+    }
 }
 
 /// Something that is wrong with the plugin's file.

@@ -2,7 +2,7 @@
 //! read; a running host holds its own copy and would write over ours.
 
 use super::ReadError;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -21,10 +21,14 @@ pub fn place(home: &Path, unit: &str) -> PathBuf {
 /// The operating system said no, or the file is larger than any that is read.
 pub fn read(path: &Path) -> Result<Option<String>, ReadError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    let file = match File::open(path) {
+    // Looked at before it is opened: opening a pipe would wait for who writes to it.
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => return Err(failed(io::Error::other("it is no file"))),
+        Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        result => result.map_err(failed)?,
-    };
+        Err(error) => return Err(failed(error)),
+    }
+    let file = File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_BYTES {

@@ -4,7 +4,7 @@ use super::delivery_args::{DeliveryArgs, delay_of};
 use super::place::Place;
 use super::text_argument::from_file;
 use crate::commands::Context;
-use crate::error::{Code, Failure};
+use crate::error::Code;
 use crate::output::documents::sidechat::commit::CommitDocument;
 use crate::sidechat::commit::{Committed, Wanted, commit, examine};
 use crate::sidechat::id::Id;
@@ -60,8 +60,7 @@ pub(super) fn run_with(
 ) -> anyhow::Result<u8> {
     let place = Place::of(context)?;
     let wanted = Wanted { text: terms.text, allow_stale: terms.allow_stale, caller: place.session_if(terms.caller)? };
-    let ledger = place.ledger()?;
-    let ledger = ledger.ok_or_else(|| Failure::new(Code::FoldNotFound, format!("there is no fold {id}")))?;
+    let ledger = place.ledger_of_fold(id)?;
     if is_trial {
         let committed = examine(&ledger, &place.sessions(), id, &wanted, &delivery.terms(context))?;
         context.output.document(&CommitDocument::trial(&committed))?;

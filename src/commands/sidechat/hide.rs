@@ -28,7 +28,7 @@ pub(super) fn run(args: &HideArgs, is_hidden: bool, context: &mut Context) -> an
         return Ok(0);
     }
     drop(ledger);
-    let chat = hide(&place.home, &child, is_hidden, context.env.now, &mut Unwatched)?;
+    let chat = hide(&place.home, &child, is_hidden, &mut Unwatched)?;
     context.output.document(&HideDocument::new(&chat))?;
     Ok(0)
 }

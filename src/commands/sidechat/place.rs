@@ -4,10 +4,11 @@ use crate::commands::{Context, select};
 use crate::corpus::{Catalog, Corpus, Record, Selector};
 use crate::error::{Code, Failure};
 use crate::model::js_string::JsString;
+use crate::sidechat::id::Id;
 use crate::sidechat::known::{Known, owned_by_plugin};
 use crate::sidechat::ledger::{self, Ledger};
 use crate::sidechat::plugin_domain;
-use crate::sidechat::relation::{Sessions, not_a_side_chat};
+use crate::sidechat::relation::Sessions;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -114,13 +115,26 @@ impl Place {
             None => Vec::new(),
         };
         let id = self.known_or_listed(&selector, known.clone())?;
-        match ledger {
-            Some(ledger) if known.contains(&id) => Ok((ledger, id)),
-            _ if plugin_domain::read(&self.home).chats.iter().any(|known| known.chat.child.id == id) => {
-                Err(owned_by_plugin(&id))
-            }
-            _ => Err(not_a_side_chat(&id)),
+        if let Some(ledger) = ledger.filter(|_| known.contains(&id)) {
+            return Ok((ledger, id));
         }
+        let plugin = plugin_domain::read(&self.home);
+        let is_theirs = plugin.chats.iter().any(|known| known.chat.child.id == id);
+        Err(if is_theirs { owned_by_plugin(&id) } else { plugin.without(&id) })
+    }
+
+    /// The ledger, for something that is to be done to a fold. Whether it has that fold is for the caller to see; one
+    /// of the plugin is refused.
+    pub(super) fn ledger_of_fold(&self, id: &Id) -> Result<Ledger, Failure> {
+        let ledger = self.ledger()?;
+        if ledger.as_ref().map_or(Ok(None), |ledger| ledger.fold(id))?.is_none() {
+            let plugin = plugin_domain::read(&self.home);
+            let theirs = plugin.chats.iter().find(|known| known.folds.iter().any(|fold| fold.id == *id));
+            if let Some(theirs) = theirs {
+                return Err(owned_by_plugin(&theirs.chat.child.id));
+            }
+        }
+        ledger.ok_or_else(|| Failure::new(Code::FoldNotFound, format!("there is no fold {id}")))
     }
 }
 

@@ -5,7 +5,6 @@ use super::place::Place;
 use super::show::warn_of_unfounded;
 use super::text_argument::or_stdin;
 use crate::commands::Context;
-use crate::error::{Code, Failure};
 use crate::output::documents::sidechat::withdraw::WithdrawDocument;
 use crate::sidechat::id::Id;
 use crate::sidechat::withdraw::{Wanted, Withdrawn, examine, withdraw};
@@ -38,8 +37,7 @@ pub(super) fn run(args: &WithdrawArgs, context: &mut Context) -> anyhow::Result<
     let reason = or_stdin(&args.reason)?;
     let place = Place::of(context)?;
     let wanted = Wanted { reason: &reason, caller: place.session_if(args.parent.as_ref())? };
-    let ledger = place.ledger()?;
-    let ledger = ledger.ok_or_else(|| Failure::new(Code::FoldNotFound, format!("there is no fold {id}")))?;
+    let ledger = place.ledger_of_fold(&id)?;
     let trial = examine(&ledger, &place.sessions(), &id, &wanted, &args.delivery.terms(context))?;
     if args.dry_run {
         context.output.document(&WithdrawDocument::trial(&trial))?;

@@ -52,16 +52,10 @@ impl Ledger {
     ///
     /// # Errors
     /// As [`Ledger::begin_chat`].
-    pub fn set_hidden(
-        &mut self,
-        child: &JsString,
-        is_hidden: bool,
-        now: i64,
-        steps: &mut dyn Steps,
-    ) -> Result<(), Failure> {
+    pub fn set_hidden(&mut self, child: &JsString, is_hidden: bool, steps: &mut dyn Steps) -> Result<(), Failure> {
         self.transaction(steps, "ledger-hide", |transaction| {
-            let sql = "UPDATE chats SET is_hidden = ?, updated_at = ? WHERE child = ?";
-            transaction.execute(sql, (is_hidden, now, Js(child.clone())))?;
+            let sql = "UPDATE chats SET is_hidden = ? WHERE child = ?";
+            transaction.execute(sql, (is_hidden, Js(child.clone())))?;
             Ok(())
         })
     }

@@ -94,7 +94,7 @@ fn work(home: &Path, what: &str, steps: &mut dyn Steps) -> Result<(), Failure> {
             let wanted = withdraw::Wanted { reason: "Wrong.", caller: None };
             withdraw::withdraw(home, &corpus, &Id::parse(id)?, &wanted, &TERMS, steps).map(drop)
         }
-        "hide" | "unhide" => lifecycle::hide(home, &js(id), act == "hide", NOW, steps).map(drop),
+        "hide" | "unhide" => lifecycle::hide(home, &js(id), act == "hide", steps).map(drop),
         "relink" => relink::relink(home, &corpus, &js(id), &js(OTHER), NOW, steps).map(drop),
         "rebuild" => doctor::rebuild(home, &corpus, steps).map(drop),
         "deliver" => pending::deliver(home, &corpus, None, &TERMS, steps).map(drop),

@@ -219,6 +219,17 @@ fn a_message_in_a_log_that_is_not_the_parents_tells_nothing() {
 }
 
 #[test]
+fn a_side_chat_whose_session_is_gone_does_not_look_alive() {
+    let (chats, child) = used(PLAIN);
+    fs::remove_dir_all(chats.log_of(&child).parent().unwrap()).unwrap();
+    assert_eq!(chats.run(&["show", &child]).success().json()["resume"], Value::Null);
+    for words in [&["show", &child][..], &["list", "--parent", A], &["tree"]] {
+        let text = chats.sandbox.run(&[&["--format", "text", "sidechat"], words].concat()).success();
+        assert!(text.text().contains("open, its session is gone") && !text.text().contains("--resume"), "{text}");
+    }
+}
+
+#[test]
 fn a_copy_of_a_side_chats_log_makes_no_side_chat() {
     let (chats, child) = used(PLAIN);
     let log = chats.log_of(&child);

@@ -179,7 +179,8 @@ mirror! {
         #[serde(deserialize_with = "present")] field: Option<String>, message: String, }
     Show { schema: String, chat: Listed, folds: Vec<Fold>, cites: Vec<Cite>,
         withdrawals: Vec<Withdrawal>, relinks: Vec<Relink>,
-        #[serde(deserialize_with = "present")] replies: Option<Vec<Reply>>, resume: Open, }
+        #[serde(deserialize_with = "present")] replies: Option<Vec<Reply>>,
+        #[serde(deserialize_with = "present")] resume: Option<Open>, }
     Reply { message_id: String, time: i64, text: String, }
     Withdrawal {
         fold_id: String,
@@ -198,7 +199,7 @@ mirror! {
     Withdraw { schema: String, fold: Fold, withdrawal: Withdrawal,
         #[serde(deserialize_with = "present")] current_revision: Option<u64>, delivery: Delivery,
         #[serde(deserialize_with = "present")] message: Option<Notice>, dry_run: Option<bool>, }
-    Compare { schema: String, child_session_id: String, from: Revision, to: Revision, identical: bool, lines: Vec<Line>, }
+    Compare { schema: String, child_session_id: String, origin: String, from: Revision, to: Revision, identical: bool, lines: Vec<Line>, }
     Revision {
         fold_id: String,
         revision: u64,
@@ -209,7 +210,7 @@ mirror! {
         #[serde(deserialize_with = "present")] caveat: Option<String>,
     }
     Line { change: String, text: String, }
-    Read { schema: String, child_session_id: String, messages: Vec<Message>, text: String, }
+    Read { schema: String, child_session_id: String, origin: String, messages: Vec<Message>, text: String, }
     Message { message_id: String, role: String, seq: u64, time: i64, text: String, }
     Tool { schema: String, name: String, description: String, parameters: serde_json::Value, }
     Tree { schema: String, nodes: Vec<Node>, problems: Vec<DomainProblem>, }
@@ -238,7 +239,7 @@ mirror! {
         committed_folds: u64,
         pending: u64,
     }
-    Cites { schema: String, child_session_id: String, cites: Vec<Citation>, }
+    Cites { schema: String, child_session_id: String, origin: String, cites: Vec<Citation>, }
     Citation {
         cite_id: String,
         child_session_id: String,
@@ -295,7 +296,7 @@ mirror! {
     Status { schema: String, chat: Chat, dry_run: Option<bool>, }
     Usage {
         schema: String,
-        child_session_id: String,
+        child_session_id: String, origin: String,
         parent_session_id: String,
         #[serde(deserialize_with = "present")] child: Option<ChildUsage>,
         parent_delta: Delta,

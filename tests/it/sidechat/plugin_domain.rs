@@ -103,6 +103,20 @@ fn side_chats_of_the_plugin_are_looked_at_and_never_changed() {
             let words = [&[change[0], child.as_str()], &change[1..]].concat();
             chats.run(&words).fails(7, "plugin-owned");
         }
+        let fold = shown["folds"][0]["foldId"].as_str().unwrap();
+        chats.run(&["commit", fold]).fails(7, "plugin-owned");
+        chats.run(&["withdraw", fold, "--reason", "x"]).fails(7, "plugin-owned");
+        // Everywhere it is marked as theirs.
+        for words in [&["list", "--parent", A][..], &["tree"], &["catalog"], &["show", &child], &["usage", &child]] {
+            let text = chats.sandbox.run(&[&["--format", "text", "sidechat"], words].concat()).success();
+            assert!(text.text().contains("of dsh's plugin"), "{text}");
+        }
+        for words in [&["cites", &child][..], &["compare", &child, "1", "2"]] {
+            let text = chats.sandbox.run(&[&["--format", "text", "sidechat"], words].concat()).success();
+            assert!(text.text().starts_with("A side chat of dsh's plugin.\n"), "{text}");
+            assert_eq!(chats.run(words).success().json()["origin"], "plugin");
+        }
+        assert_eq!(usage["origin"], "plugin");
         chats.run(&["doctor"]).success();
         assert_eq!(chats.everything(), before);
         // Ours are made and changed beside it.
@@ -140,6 +154,15 @@ fn a_row_that_would_stop_the_plugin_is_named_and_the_others_are_shown() {
     assert_eq!(problems.as_array().unwrap().len(), 2);
     assert!(outcome.stderr.contains("key \"b1\", field status"), "{outcome}");
     chats.sandbox.run(&["--strict", "sidechat", "catalog"]).exits(6);
+    // Who means the one with the wrong row is told so.
+    let mut wrong = good.clone();
+    wrong["status"] = json!("paused");
+    put(&chats, &document(&[(&child, &wrong)]));
+    for words in [&["show", &child][..], &["usage", &child], &["read", &child, "r1", "--as", A], &["hide", &child]] {
+        chats.run(words).fails(4, "invalid-record");
+    }
+    chats.run(&["show", A]).fails(3, "not-sidechat");
+    put(&chats, &document(&[("b1", &paused), (&child, &good), ("b2", &wrong_fold)]));
     let doctor = chats.run(&["doctor"]).exits(4).json();
     let finding = doctor["findings"].as_array().unwrap().iter().find(|finding| finding["key"] == "b1").unwrap().clone();
     assert_eq!(
@@ -175,6 +198,8 @@ fn a_file_that_is_none_or_newer_is_named() {
             (&listed["chats"][0]["childSessionId"], &listed["problems"][0]["code"]),
             (&json!(ours), &json!(code))
         );
+        chats.run(&["show", &child]).fails(status, code);
+        chats.run(&["archive", &child]).fails(status, code);
         let doctor = chats.run(&["doctor"]).exits(status).json();
         assert!(doctor["findings"].as_array().unwrap().iter().any(|finding| finding["kind"] == code), "{doctor}");
         assert_eq!(chats.everything(), before);
@@ -183,6 +208,11 @@ fn a_file_that_is_none_or_newer_is_named() {
     assert_eq!(chats.run(&["catalog"]).success().json()["problems"], json!([]));
     fs::write(chats.sandbox.home().join("storages/sidechat.json"), "{\"unit\":").unwrap();
     assert_eq!(chats.run(&["catalog"]).success().json()["problems"][0]["code"], "malformed-medium");
+    // Nobody waits for what will never come.
+    let path = chats.sandbox.home().join("storages/sidechat.json");
+    fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert_eq!(chats.run(&["catalog"]).success().json()["problems"][0]["code"], "io");
 }
 
 #[test]

@@ -122,6 +122,8 @@ fn a_reply_is_quoted_in_another_session_of_the_directory_only_on_the_users_word(
         .collect();
     assert_eq!(who, [(json!("other"), json!("here")), (json!(A), json!("gone"))]);
     assert_eq!(cites["cites"][0]["text"], "Yes.");
+    let text = chats.sandbox.run(&["--format", "text", "sidechat", "cites", &child]).success();
+    assert_eq!(text.text().matches("\n      Yes.\n").count(), 2, "{text}");
     let listed = chats.run(&["show", &child]).success().json();
     assert_eq!(listed["cites"].as_array().unwrap().len(), 2);
 }
@@ -159,7 +161,10 @@ fn hiding_changes_listings_only() {
     assert_eq!(listed(&["--hide-sidechats"]).len(), 3, "nothing is hidden unless the user hides it");
     assert_eq!(chats.run(&["hide", &hidden, "--dry-run"]).success().json()["chat"]["hidden"], true);
     assert_eq!(listed(&["--hide-sidechats"]).len(), 3);
+    let of = |id: &str| chats.run(&["show", id]).success().json()["chat"]["lastActivityAt"].clone();
+    let before = of(&hidden);
     assert_eq!(chats.run(&["hide", &hidden]).success().json()["chat"]["hidden"], true);
+    assert_eq!(of(&hidden), before, "and it stays where it was in lists");
     assert_eq!(listed(&[]).len(), 3);
     let left = listed(&["--hide-sidechats"]);
     assert!(left.len() == 2 && !left.contains(&hidden) && left.contains(&shown), "{left:?}");

@@ -1,6 +1,7 @@
 //! A side chat, as the ledger has it and as it is listed.
 
 use super::calls::{CallDocument, RouteDocument};
+use super::origin_words;
 use crate::model::uri;
 use crate::output::TextOut;
 use crate::output::documents::error::ErrorFacts;
@@ -43,7 +44,7 @@ pub(super) struct ChatDocument {
     /// Whether `sessions list --hide-sidechats` leaves it out.
     pub(super) hidden: bool,
     /// Who remembers it: `dshkit`, `restored` if the logs told it again, or dsh's `plugin`.
-    origin: &'static str,
+    pub(super) origin: &'static str,
 }
 
 /// What a side chat was given of its parent, frozen when it was made.
@@ -201,7 +202,7 @@ pub(super) struct ListedDocument {
     /// How the parent's session is: `here`, `gone`, `replaced` (another session has its id), or `unreadable`.
     parent: &'static str,
     /// The same of the side chat's own session.
-    child: &'static str,
+    pub(super) child: &'static str,
     /// Whether a turn is open or a dsh holds it open; `null` if its log does not tell.
     pub(super) running: Option<bool>,
     /// The model of its newest request, else the one it is meant for.
@@ -236,6 +237,20 @@ impl From<&Listed> for ListedDocument {
             pending: listed.pending(),
             error: listed.log.as_ref().err().map(ErrorFacts::of),
         }
+    }
+}
+
+impl ListedDocument {
+    /// Its status for people, with what is unusual about it.
+    pub(super) fn status_words(&self) -> String {
+        let session = match self.child {
+            "here" => None,
+            "gone" => Some("its session is gone"),
+            "replaced" => Some("another session has its id"),
+            _ => Some("its session cannot be read"),
+        };
+        let words = [Some(self.chat.status), origin_words(self.chat.origin), session];
+        words.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -1,12 +1,14 @@
 //! What is told of a cite.
 
+use crate::output::TextOut;
 use crate::output::json::Js;
-use crate::output::terminal_text::visible_js;
+use crate::output::terminal_text::{visible, visible_js};
 use crate::sidechat::chat::Chat;
 use crate::sidechat::citation::{Cite, Source};
 use crate::sidechat::estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::io;
 
 /// A cite: one reply or one fold of a side chat, quoted in its parent.
 #[derive(JsonSchema, Serialize)]
@@ -110,6 +112,11 @@ impl CiteFacts {
     }
 
     /// One line about the cite.
+    /// What is quoted, for people, below its line.
+    pub(super) fn print_text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        self.text.lines().try_for_each(|line| text.line(&format!("      {}", visible(line))))
+    }
+
     pub(super) fn line(&self) -> String {
         let source = match &self.source {
             CitedDocument::Message { message_id, .. } => format!("reply {}", visible_js(&message_id.0)),

@@ -1,6 +1,7 @@
 //! `dshkit/sidechat.cites/1`
 
 use super::cite_facts::CiteFacts;
+use super::print_origin;
 use crate::output::json::Js;
 use crate::output::{Document, RecordOut, TextOut};
 use crate::sidechat::chat::Chat;
@@ -16,6 +17,8 @@ use std::io;
 pub struct CitesDocument {
     /// The side chat.
     child_session_id: Js,
+    /// Who remembers it, as of a side chat.
+    origin: &'static str,
     /// The cites, oldest first.
     cites: Vec<CitationDocument>,
 }
@@ -36,7 +39,11 @@ impl CitesDocument {
             cite: CiteFacts::of(&citation.cite, chat),
             target: citation.target.map(Seen::name),
         };
-        CitesDocument { child_session_id: Js::from(&chat.child.id), cites: cites.iter().map(citation).collect() }
+        CitesDocument {
+            child_session_id: Js::from(&chat.child.id),
+            origin: chat.origin.name(),
+            cites: cites.iter().map(citation).collect(),
+        }
     }
 }
 
@@ -44,12 +51,14 @@ impl Document for CitesDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.cites/1";
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        print_origin(text, self.origin)?;
         if self.cites.is_empty() {
             return text.line("nobody quotes it");
         }
         self.cites.iter().try_for_each(|citation| {
             let gone = citation.target.filter(|target| *target != "here").map(|target| format!(" ({target})"));
-            text.line(&format!("{}{}", citation.cite.line(), gone.unwrap_or_default()))
+            text.line(&format!("{}{}", citation.cite.line(), gone.unwrap_or_default()))?;
+            citation.cite.print_text(text)
         })
     }
 

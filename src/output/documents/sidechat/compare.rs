@@ -1,5 +1,6 @@
 //! `dshkit/sidechat.compare/1`
 
+use super::print_origin;
 use crate::output::json::Js;
 use crate::output::terminal_text::visible;
 use crate::output::{Document, TextOut};
@@ -16,6 +17,8 @@ use std::io;
 pub struct CompareDocument {
     /// The side chat.
     child_session_id: Js,
+    /// Who remembers it, as of a side chat.
+    origin: &'static str,
     /// The revision that is compared.
     from: RevisionDocument,
     /// The revision it is compared with.
@@ -82,6 +85,7 @@ impl CompareDocument {
         let line = |(change, text): &(Change, String)| LineDocument { change: change.name(), text: text.clone() };
         CompareDocument {
             child_session_id: Js::from(&comparison.from.child),
+            origin: comparison.origin.name(),
             from: RevisionDocument::from(&comparison.from),
             to: RevisionDocument::from(&comparison.to),
             identical: comparison.lines.iter().all(|(change, _)| *change == Change::Same),
@@ -94,6 +98,7 @@ impl Document for CompareDocument {
     const SCHEMA: &'static str = "dshkit/sidechat.compare/1";
 
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        print_origin(text, self.origin)?;
         text.line(&self.from.line("---"))?;
         text.line(&self.to.line("+++"))?;
         self.lines.iter().try_for_each(|line| {

@@ -100,7 +100,7 @@ fn row(listed: &ListedDocument, with_parent: bool) -> Vec<String> {
     let mut cells = vec![visible_js(&chat.child_session_id.0)];
     cells.extend(with_parent.then(|| visible_js(&chat.parent_session_id.0)));
     cells.extend([
-        chat.status.to_owned(),
+        listed.status_words(),
         or_dash(runs),
         visible(&chat.seed.mode).into_owned(),
         folds,

@@ -15,6 +15,8 @@ use std::io;
 pub struct ReadDocument {
     /// The side chat.
     child_session_id: Js,
+    /// Who remembers it, as of a side chat.
+    origin: &'static str,
     /// The messages, in the order they were asked for.
     messages: Vec<RecalledDocument>,
     /// What a model is to be given: the messages, marked as background.
@@ -49,6 +51,7 @@ impl ReadDocument {
         };
         ReadDocument {
             child_session_id: Js::from(&recall.chat.child.id),
+            origin: recall.chat.origin.name(),
             messages: recall.messages.iter().map(message).collect(),
             text: recall.text(),
         }

@@ -10,7 +10,7 @@ use crate::output::documents::list::time;
 use crate::output::json::Js;
 use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, TextOut};
-use crate::sidechat::listing::Listed;
+use crate::sidechat::listing::{Listed, Seen};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
@@ -32,7 +32,7 @@ pub struct ShowDocument {
     /// What can be cited, oldest first; `null` if its log cannot be read.
     replies: Option<Vec<ReplyDocument>>,
     /// How to open it in dsh.
-    resume: OpenDocument,
+    resume: Option<OpenDocument>,
 }
 
 /// A reply of the model.
@@ -62,7 +62,7 @@ impl ShowDocument {
             withdrawals: listed.withdrawals.iter().map(WithdrawalFacts::from).collect(),
             relinks: listed.relinks.iter().map(RelinkFacts::from).collect(),
             replies: listed.log.as_ref().ok().map(|log| log.replies.iter().map(reply).collect()),
-            resume: OpenDocument::of(&listed.chat.child),
+            resume: (listed.child == Seen::Here).then(|| OpenDocument::of(&listed.chat.child)),
         }
     }
 }
@@ -73,11 +73,14 @@ impl Document for ShowDocument {
     fn text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         let chat = &self.chat.chat;
         text.line(&visible_js(&chat.title.0))?;
-        self.resume.text(text)?;
+        match &self.resume {
+            Some(resume) => resume.text(text)?,
+            None => text.line(&format!("session  {}", visible_js(&chat.child_session_id.0)))?,
+        }
         text.line(&format!("parent   {}", visible_js(&chat.parent_session_id.0)))?;
         let revision =
             self.chat.latest_fold_revision.map_or_else(|| "no fold".to_owned(), |revision| format!("rev-{revision}"));
-        text.line(&format!("status   {}, {revision}, seed {}", chat.status, visible(&chat.seed.mode)))?;
+        text.line(&format!("status   {}, {revision}, seed {}", self.chat.status_words(), visible(&chat.seed.mode)))?;
         text.line("")?;
         print_lines(text, &chat.question)?;
         for fold in &self.folds {
@@ -87,7 +90,10 @@ impl Document for ShowDocument {
         if !self.cites.is_empty() {
             text.line("")?;
         }
-        self.cites.iter().try_for_each(|cite| text.line(&cite.line()))?;
+        for cite in &self.cites {
+            text.line(&cite.line())?;
+            cite.print_text(text)?;
+        }
         self.withdrawals.iter().try_for_each(|withdrawal| text.line(&withdrawal.line()))?;
         self.relinks.iter().try_for_each(|relink| text.line(&relink.line()))?;
         for reply in self.replies.iter().flatten() {

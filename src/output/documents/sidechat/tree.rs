@@ -61,7 +61,7 @@ impl Document for TreeDocument {
             let indent = "  ".repeat(node.depth.min(MOST_INDENT) + 1);
             let id = visible_js(&chat.child_session_id.0);
             let fold = listed.latest_fold_revision.map(|revision| format!(" rev-{revision}")).unwrap_or_default();
-            text.line(&format!("{indent}{id}  {}{fold}  {}", chat.status, visible_js(&chat.title.0)))?;
+            text.line(&format!("{indent}{id}  {}{fold}  {}", listed.status_words(), visible_js(&chat.title.0)))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! `dshkit/sidechat.usage/1`
 
 use super::calls::{CallDocument, ExactTokensDocument};
+use super::print_origin;
 use crate::output::json::Js;
 use crate::output::{Document, TextOut};
 use crate::projections::turn_usage::SessionUsage;
@@ -17,6 +18,8 @@ pub struct UsageDocument {
     child_session_id: Js,
     /// The session it belongs to.
     parent_session_id: Js,
+    /// Who remembers it, as of a side chat.
+    origin: &'static str,
     /// What its own turns used; `null` if its log is gone.
     child: Option<ChildDocument>,
     /// What its parent has used since.
@@ -82,6 +85,7 @@ impl UsageDocument {
         let tokens = report.parent_delta.as_ref().map(ExactTokensDocument::from);
         UsageDocument {
             child_session_id: Js::from(&report.chat.child.id),
+            origin: report.chat.origin.name(),
             parent_session_id: Js::from(&report.chat.parent.id),
             child: report.child.as_ref().map(ChildDocument::from),
             parent_delta: DeltaDocument { available: tokens.is_some(), tokens },
@@ -118,6 +122,7 @@ impl Document for UsageDocument {
         let words = |tokens: &Option<ExactTokensDocument>, unknown: &str| {
             tokens.as_ref().map_or_else(|| unknown.to_owned(), ExactTokensDocument::words)
         };
+        print_origin(text, self.origin)?;
         match &self.child {
             None => text.line("side chat     unavailable: its log is gone")?,
             Some(child) => {
