@@ -166,7 +166,7 @@ mirror! {
     Delivered {
         kind: String,
         id: String,
-        child_session_id: String,
+        child_session_id: String, target_session_id: Option<String>,
         #[serde(deserialize_with = "present")] revision: Option<u64>,
         state: String,
         #[serde(deserialize_with = "present")] parent_event_seq: Option<u64>,

@@ -145,7 +145,11 @@ fn a_quotation_for_another_session_that_changed_is_not_delivered() {
     assert_eq!(delivered["deliveries"][0]["error"]["code"], "relation-invalid");
     fs::write(&path, &text).unwrap();
     super::stand_still(&path);
-    assert_eq!(chats.run(&["deliver", "--offline"]).success().json()["deliveries"][0]["state"], "committed");
+    let delivered = chats.sandbox.run(&["--format", "text", "sidechat", "deliver", "--offline"]).success();
+    assert!(
+        delivered.text().contains("cite  committed, seq ") && delivered.text().contains(" of other"),
+        "{delivered}"
+    );
     assert_eq!(super::written(&chats.sandbox.sessions(), "other").len(), 1);
 }
 

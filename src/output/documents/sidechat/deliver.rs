@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::output::documents::error::ErrorFacts;
 use crate::output::json::Js;
-use crate::output::terminal_text::visible;
+use crate::output::terminal_text::{visible, visible_js};
 use crate::output::{Document, RecordOut, TextOut};
 use crate::sidechat::citation::Cite;
 use crate::sidechat::deliver::{Done, Pending};
@@ -29,17 +29,20 @@ pub struct DeliverDocument {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DeliveryRecord {
-    /// `fold` or `cite`.
+    /// `fold`, `cite`, or `withdrawal`.
     kind: &'static str,
     /// Its id, a UUID.
     id: String,
     /// The side chat.
     child_session_id: Js,
+    /// Of a cite for a session that is not the parent: that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_session_id: Option<Js>,
     /// The revision of a fold.
     revision: Option<u64>,
     /// `pending`, `committed`, or `failed`.
     state: &'static str,
-    /// Where it stands in the parent's log.
+    /// Where it stands in the log of the parent, or of that session.
     parent_event_seq: Option<u64>,
     /// Why it failed, or has to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +58,7 @@ impl DeliveryRecord {
             kind: "fold",
             id: fold.id.to_string(),
             child_session_id: Js::from(&fold.child),
+            target_session_id: None,
             revision: Some(fold.revision),
             state: fold.state.name(),
             parent_event_seq: fold.delivered.map(|place| place.seq),
@@ -68,6 +72,7 @@ impl DeliveryRecord {
             kind: "cite",
             id: cite.id.to_string(),
             child_session_id: Js::from(&cite.child),
+            target_session_id: cite.target.as_ref().filter(|_| cite.is_cross_parent).map(|target| Js::from(&target.id)),
             revision: None,
             state: cite.state.name(),
             parent_event_seq: cite.delivered.map(|place| place.seq),
@@ -81,6 +86,7 @@ impl DeliveryRecord {
             kind: "withdrawal",
             id: withdrawal.fold.to_string(),
             child_session_id: Js::from(&withdrawal.child),
+            target_session_id: None,
             revision: Some(withdrawal.revision),
             state: withdrawal.state.name(),
             parent_event_seq: withdrawal.delivered.map(|place| place.seq),
@@ -130,7 +136,9 @@ impl Document for DeliverDocument {
         }
         self.deliveries.iter().try_for_each(|record| {
             let revision = record.revision.map(|revision| format!(" rev-{revision}")).unwrap_or_default();
-            let seq = record.parent_event_seq.map(|seq| format!(", seq {seq} of the parent")).unwrap_or_default();
+            let holder = record.target_session_id.as_ref().map(|target| visible_js(&target.0));
+            let holder = holder.as_deref().unwrap_or("the parent");
+            let seq = record.parent_event_seq.map(|seq| format!(", seq {seq} of {holder}")).unwrap_or_default();
             let reason = record.reason.as_deref().map(|reason| format!(" ({})", visible(reason))).unwrap_or_default();
             text.line(&format!("{}{revision}  {}{seq}{reason}  {}", record.kind, record.state, record.id))
         })
