@@ -88,8 +88,8 @@ impl Ledger {
             Ok(connection) => Ledger { connection, path, _copy: None, _lock: None }.checked(),
             // A writer was killed, and its last transaction is still to be taken back: in a copy, then.
             Err(_) if sibling(&path, "-journal").exists() => {
-                let copy = copy(&path).map_err(|error| unreadable(&path, &error))?;
-                let connection = open(&copy.path().join("ledger"), OpenFlags::SQLITE_OPEN_READ_WRITE)
+                let copy = Ledger::copy_home(home)?;
+                let connection = open(&place(copy.path()), OpenFlags::SQLITE_OPEN_READ_WRITE)
                     .map_err(|error| failed(&path, &error))?;
                 Ledger { connection, path, _copy: Some(copy), _lock: None }.checked()
             }
@@ -177,7 +177,8 @@ impl Ledger {
         open_private(&path).map(|file| (file, path.clone())).map_err(|error| unwritable(&path, &error))
     }
 
-    /// A private home with a copy of the ledger of another, to try something on. It is removed when dropped.
+    /// A private home with a copy of the ledger of another, and of what is to be taken back there. It is removed when
+    /// dropped.
     ///
     /// # Errors
     /// The ledger cannot be copied.
@@ -268,14 +269,6 @@ fn open_private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-/// A copy of the database and what is to be taken back.
-fn copy(path: &Path) -> io::Result<TempDir> {
-    let folder = tempfile::tempdir()?;
-    fs::copy(path, folder.path().join("ledger"))?;
-    fs::copy(sibling(path, "-journal"), folder.path().join("ledger-journal"))?;
-    Ok(folder)
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Failure {
