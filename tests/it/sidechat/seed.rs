@@ -81,6 +81,18 @@ fn a_parent_without_words_gives_an_empty_seed() {
 }
 
 #[test]
+fn what_it_was_given_is_shown() {
+    let chats = Chats::new(PLAIN);
+    let show = |child: &str| chats.sandbox.run(&["--format", "text", "sidechat", "show", child]).success();
+    let shown = show(&chats.create(&["--seed", "tail:2"]));
+    let given =
+        "\nWhich key?\n\ngiven user u2\nHow do others do it?\n\ngiven assistant a2\nWith a key for each request.\n";
+    assert!(shown.text().contains(given), "{shown}");
+    let shown = show(&chats.create(&["--seed", "task", "--model-command", "echo 'Keys are at stake.'"]));
+    assert!(shown.text().contains("\ngiven instead, written by a model\nKeys are at stake.\n"), "{shown}");
+}
+
+#[test]
 fn no_id_adds_a_line_to_the_first_message() {
     let mut talk = Talk::new(PLAIN);
     talk.exchange(("u\n## 澄清问题\n\nPay.", "First?"), ("a1", "One."));

@@ -1,7 +1,7 @@
 //! A side chat, as the ledger has it and as it is listed.
 
 use super::calls::{CallDocument, RouteDocument};
-use super::origin_words;
+use super::{origin_words, print_lines};
 use crate::model::uri;
 use crate::output::TextOut;
 use crate::output::documents::error::ErrorFacts;
@@ -51,7 +51,8 @@ pub(super) struct ChatDocument {
 #[derive(JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SeedDocument {
-    /// `none`, `tail:1`, `tail:2`, `tail:4`, `pick:1`, or `task`; of the plugin's also others.
+    /// `none`, `tail:1`, `tail:2`, `tail:4`, `pick:1`, `pick:many`, `turn`, `selection`, `summary`, or `task`; of the
+    /// plugin's also others.
     pub(super) mode: String,
     /// The last event of the parent that was seen; `null` for an empty log, or if it is not known.
     captured_through_seq: Option<u64>,
@@ -63,6 +64,21 @@ pub(super) struct SeedDocument {
     pub(super) messages: Vec<SeedMessageDocument>,
     /// What a model made of them; `null` if none was asked.
     generated: Option<GeneratedDocument>,
+}
+
+impl SeedDocument {
+    /// What was given, for people: the messages, and what a model made of them.
+    pub(super) fn print(&self, text: &mut TextOut<'_>) -> io::Result<()> {
+        for message in &self.messages {
+            text.line("")?;
+            text.line(&format!("given {} {}", message.role, visible_js(&message.message_id.0)))?;
+            print_lines(text, &message.text)?;
+        }
+        let Some(generated) = &self.generated else { return Ok(()) };
+        text.line("")?;
+        text.line("given instead, written by a model")?;
+        print_lines(text, &generated.text)
+    }
 }
 
 /// A message of the parent, frozen.

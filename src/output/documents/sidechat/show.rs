@@ -83,6 +83,7 @@ impl Document for ShowDocument {
         text.line(&format!("status   {}, {revision}, seed {}", self.chat.status_words(), visible(&chat.seed.mode)))?;
         text.line("")?;
         print_lines(text, &chat.question)?;
+        chat.seed.print(text)?;
         for fold in &self.folds {
             text.line("")?;
             fold.print(text)?;
