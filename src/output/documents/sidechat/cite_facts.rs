@@ -111,12 +111,12 @@ impl CiteFacts {
         }
     }
 
-    /// One line about the cite.
     /// What is quoted, for people, below its line.
     pub(super) fn print_text(&self, text: &mut TextOut<'_>) -> io::Result<()> {
         self.text.lines().try_for_each(|line| text.line(&format!("      {}", visible(line))))
     }
 
+    /// One line about the cite.
     pub(super) fn line(&self) -> String {
         let source = match &self.source {
             CitedDocument::Message { message_id, .. } => format!("reply {}", visible_js(&message_id.0)),
